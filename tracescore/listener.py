@@ -1,0 +1,69 @@
+"""Serves an ASGI app on one address, inside a task group of the caller's.
+
+uvicorn installs its own signal handlers and exits the process by itself; neither is wanted in a service that
+drains, so it is driven by `should_exit` and given a socket that is bound beforehand: a taken port is one clear
+line before anything starts.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from typing import Any
+
+import anyio
+import uvicorn
+
+from tracescore.errors import ListenError
+
+
+def bind(address: str, setting: str) -> socket.socket:
+    """A bound socket for HOST:PORT; ListenError names the setting when the address is taken or not ours."""
+    host, _, port = address.rpartition(":")
+    host = host.strip("[]")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, int(port)))
+    except OSError as error:
+        bound.close()
+        raise ListenError(f"{setting}: cannot listen on {address}: {error.strerror}; set another address") from None
+    bound.set_inheritable(True)
+    return bound
+
+
+def address_of(bound: socket.socket) -> str:
+    """HOST:PORT that the socket really has (port 0 has become a number)."""
+    host, port = bound.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    def capture_signals(self) -> Any:
+        """Signals belong to the service."""
+        return nullcontext()
+
+
+@asynccontextmanager
+async def serving(app: Any, bound: socket.socket, **settings: Any) -> AsyncIterator[None]:
+    """Serves `app` on `bound` while the block runs; requests in flight are answered before it is left."""
+    config = uvicorn.Config(
+        app,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        **settings,
+    )
+    server = _Server(config)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(server.serve, [bound])
+        while not server.started:  # noqa: ASYNC110 - uvicorn offers no event for it
+            await anyio.sleep(0.005)
+        try:
+            yield
+        finally:
+            server.should_exit = True

@@ -1,0 +1,357 @@
+"""The words of tracescore as types. Frozen, plain, and importing nothing of ours.
+
+The flow of one trace through them:
+
+    RawSpan, RawLog -> RawTrace -> Trace (Span, LogRecord) -> Interaction -> Result (Score | Unscored)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+Clock = Callable[[], float]
+"""Returns Unix seconds. Injected everywhere, so that tests can set the time."""
+
+AttributeValue = Any
+"""str | bool | int | float | bytes | None | list | dict, as decoded from an OTLP AnyValue (recursively)."""
+
+Attributes = Mapping[str, AttributeValue]
+
+# ---------------------------------------------------------------- what arrives
+
+
+@dataclass(frozen=True, slots=True)
+class RawSpan:
+    """A span as it came over the wire: ids read, the rest still bytes.
+
+    `resource` and `scope` are serialised OTLP Resource and InstrumentationScope messages, shared between the
+    spans of a request; `span` is the serialised Span message. Empty `parent_span_id`: a root.
+    """
+
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    resource: bytes
+    scope: bytes
+    span: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RawLog:
+    """A log record with a trace id, as it came over the wire. `record` is the serialised LogRecord message."""
+
+    trace_id: bytes
+    span_id: bytes
+    resource: bytes
+    scope: bytes
+    record: bytes
+
+
+ClosedBy = Literal["complete", "quiet", "max_wait", "evicted", "shutdown"]
+
+
+@dataclass(frozen=True, slots=True)
+class RawTrace:
+    """The distinct spans and log records of one trace, and why we stopped waiting for more."""
+
+    trace_id: bytes
+    spans: tuple[RawSpan, ...]
+    logs: tuple[RawLog, ...]
+    closed_by: ClosedBy
+
+
+# ---------------------------------------------------------------- decoded telemetry
+
+
+@dataclass(frozen=True, slots=True)
+class SpanEvent:
+    """An OpenTelemetry span event."""
+
+    name: str
+    time_unix_nano: int
+    attributes: Attributes
+    dropped_attributes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LogRecord:
+    """An OpenTelemetry log record. `event_name` is the field of that name or else the attribute `event.name`."""
+
+    trace_id: str
+    span_id: str
+    event_name: str
+    time_unix_nano: int
+    body: AttributeValue
+    attributes: Attributes
+    resource: Attributes
+    scope_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An OpenTelemetry span; ids are lower-case hex, an empty `parent_span_id` means a root.
+
+    `parent_is_remote` is None where the exporter did not say (Span.flags bits 0x100 and 0x200).
+    `kind` is the OTLP number (2 is SERVER).
+    """
+
+    trace_id: str
+    span_id: str
+    parent_span_id: str
+    name: str
+    kind: int
+    start_unix_nano: int
+    end_unix_nano: int
+    attributes: Attributes
+    events: tuple[SpanEvent, ...]
+    resource: Attributes
+    scope_name: str
+    is_error: bool
+    status_message: str = ""
+    dropped_attributes: int = 0
+    dropped_events: int = 0
+    parent_is_remote: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """One trace, as complete as it will get. Spans are in order of (start, span id), logs of time."""
+
+    trace_id: str
+    spans: tuple[Span, ...]
+    logs: tuple[LogRecord, ...] = ()
+    closed_by: ClosedBy = "complete"
+
+
+# ---------------------------------------------------------------- interactions
+
+State = Literal[
+    "complete",
+    "no_question",
+    "no_answer",
+    "no_contexts",
+    "content_not_captured",
+    "redacted",
+    "truncated",
+    "partial_contexts",
+    "app_error",
+]
+STATES: tuple[State, ...] = get_args(State)
+
+ContextSource = Literal["retrieval", "tool", "variables", "prompt", "none"]
+"""Where contexts were read: listed by a span, a tool's result, template variables, the rendered prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation. `role` is `user` or `assistant`."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Where a field was read, for `inspect --explain`: the span's name, the key, and what had been tried before."""
+
+    span: str
+    key: str
+    tried: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Interaction:
+    """One user question as the app answered it.
+
+    `span_id` is the span scores attach to; `start_unix_nano` and `end_unix_nano` are that span's. A None
+    question or answer was not in the telemetry; an empty answer was there and blank. `unusable` names the
+    fields ("question", "answer", "contexts") whose text is truncated, redacted or partial and must not be
+    scored. `slices` are the bounded extra dimensions (route, tenant, turn). `weight` is 1 / probability of
+    being scored.
+    """
+
+    trace_id: str
+    span_id: str
+    state: State
+    question: str | None
+    answer: str | None
+    contexts: tuple[str, ...] = ()
+    context_source: ContextSource = "none"
+    history: tuple[Message, ...] = ()
+    reference: str | None = None
+    service: str = "unknown"
+    release: str = "unknown"
+    environment: str = "unknown"
+    convention: str = "unknown"
+    conversation_id: str = ""
+    start_unix_nano: int = 0
+    end_unix_nano: int = 0
+    slices: Mapping[str, str] = field(default_factory=dict)
+    unusable: frozenset[str] = frozenset()
+    found: Mapping[str, Found] = field(default_factory=dict)
+    attributes: Attributes = field(default_factory=dict)
+    weight: float = 1.0
+
+    @property
+    def key(self) -> str:
+        """Identifies the interaction, whatever else is known of it."""
+        return f"{self.trace_id}/{self.span_id}"
+
+
+# ---------------------------------------------------------------- evaluations
+
+Measure = Literal["answer_relevancy", "completeness", "faithfulness", "answer_correctness"]
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+LiveMeasure = Literal["answer_relevancy", "completeness", "faithfulness"]
+"""The measures that need no reference, and so can run on live traffic."""
+LIVE_MEASURES: tuple[LiveMeasure, ...] = get_args(LiveMeasure)
+
+SkipReason = Literal[
+    "no_question",
+    "no_answer",
+    "no_contexts",
+    "content_not_captured",
+    "redacted",
+    "truncated",
+    "partial_contexts",
+    "app_error",
+    "no_reference",
+]
+"""The interaction does not hold what the measure reads: outcome `skipped`, the judge is not asked."""
+
+FailReason = Literal[
+    "judge_unreachable",
+    "judge_timeout",
+    "judge_rate_limited",
+    "judge_quota",
+    "judge_refused",
+    "judge_truncated",
+    "judge_unreadable",
+    "judge_incomplete",
+    "judge_mixed",
+    "judge_unfit",
+    "judge_input_too_long",
+    "needs_history",
+    "abstained",
+    "no_questions",
+    "no_parts",
+    "no_claims",
+    "no_reference_claims",
+    "zero_vector",
+    "embedder_failed",
+    "internal_error",
+]
+"""It was tried and gave no number: outcome `unscored`."""
+
+ShedReason = Literal["queue_full", "shutdown"]
+"""It was never tried: outcome `shed`."""
+
+Reason = SkipReason | FailReason | ShedReason
+SKIP_REASONS: tuple[SkipReason, ...] = get_args(SkipReason)
+FAIL_REASONS: tuple[FailReason, ...] = get_args(FailReason)
+SHED_REASONS: tuple[ShedReason, ...] = get_args(ShedReason)
+
+Outcome = Literal["scored", "unscored", "skipped", "shed"]
+
+
+def outcome_of(reason: Reason) -> Outcome:
+    """The ledger column a reason belongs to."""
+    if reason in SKIP_REASONS:
+        return "skipped"
+    return "shed" if reason in SHED_REASONS else "unscored"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing a score is made of: a generated question, a required part or a claim, with its verdict.
+
+    `credit` is what it counts (a cosine, 1 / 0.5 / 0); `quote` is the evidence, checked to stand in it.
+    """
+
+    kind: Literal["question", "part", "claim", "reference_claim"]
+    text: str
+    verdict: str = ""
+    quote: str = ""
+    credit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A measured value in [0, 1], with what it is made of.
+
+    `label` marks special cases (`noncommittal`, `blank`). `details` holds further numbers of the measure
+    (`strict`, `contradicted`, `factual`, `similarity`, ...).
+    """
+
+    measure: Measure
+    value: float
+    label: str = ""
+    items: tuple[Item, ...] = ()
+    details: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.value <= 1.0:  # also refuses NaN
+            raise ValueError(f"{self.measure}: a score lies in [0, 1]; got {self.value!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """No number, and why. `lo` and `hi` bound the value where part of the verdicts are known."""
+
+    measure: Measure
+    reason: Reason
+    detail: str = ""
+    lo: float = 0.0
+    hi: float = 1.0
+    items: tuple[Item, ...] = ()
+
+    @property
+    def outcome(self) -> Outcome:
+        """The ledger column: `unscored`, `skipped` or `shed`."""
+        return outcome_of(self.reason)
+
+
+Evaluation = Score | Unscored
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one interaction cost: judge calls, tokens, and money where a price is known (else None)."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """All evaluations of one interaction by one judge in one epoch."""
+
+    interaction: Interaction
+    evaluations: tuple[Evaluation, ...]
+    judge: str
+    epoch: int = 0
+    usage: Usage = Usage()
+    finished: float = 0.0
+
+    def scores(self) -> Sequence[Score]:
+        """The evaluations that gave a number."""
+        return [e for e in self.evaluations if isinstance(e, Score)]
+
+    def score_id(self, measure: Measure) -> str:
+        """32 hex digits that are the same whenever this very score is delivered again."""
+        return score_id(self.interaction.trace_id, self.interaction.span_id, measure, self.judge, self.epoch)
+
+
+EVALUATOR_VERSION = 1
+"""Steps when a measure's meaning changes, so that old and new scores keep different ids."""
+
+
+def score_id(trace_id: str, span_id: str, measure: Measure, judge: str, epoch: int) -> str:
+    """Hash of everything that makes a score this score and no other."""
+    parts = "\x00".join((trace_id, span_id, measure, str(EVALUATOR_VERSION), judge, str(epoch)))
+    return hashlib.sha256(parts.encode()).hexdigest()[:32]
