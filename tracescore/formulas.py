@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -63,13 +66,14 @@ def faithfulness(supported: int, claims: int) -> float | None:
 def f_beta(tp: int, fp: int, fn: int, beta: float = 1.0) -> float | None:
     """F measure of claims: beta > 1 favours recall. None when there is nothing to compare (all are 0).
 
-    Raises ValueError for negative counts and for a beta that is negative or not finite. Source: van
+    Only beta^2 matters, so its sign does not.
+    Raises ValueError for negative counts and for a beta that is not a finite number. Source: van
     Rijsbergen's F; RAGAS answer correctness.
     """
     if min(tp, fp, fn) < 0:
         raise ValueError(f"counts are not negative; got tp={tp}, fp={fp}, fn={fn}")
-    if isinstance(beta, bool) or not (math.isfinite(beta) and beta >= 0):
-        raise ValueError(f"beta is a finite number >= 0; got {beta!r}")
+    if isinstance(beta, bool) or not isinstance(beta, Real) or not math.isfinite(beta):
+        raise ValueError(f"beta is a finite number; got {beta!r}")
     if tp + fp + fn == 0:
         return None
     precision = tp / (tp + fp) if tp + fp else 0.0
@@ -108,38 +112,101 @@ def clip(value: float) -> float:
 # ---------------------------------------------------------------- estimates over a window of scores
 
 
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a window says about the mean score; None where it holds too little to say it.
+
+    `lower` and `upper` bound the mean at 95 %; `worst` and `best` are the means if everything that could not be
+    scored had the lowest or highest value still possible. `effective_count` is of the scored observations.
+    """
+
+    mean: float | None
+    lower: float | None
+    upper: float | None
+    worst: float | None
+    best: float | None
+    effective_count: float
+
+
 def weighted_mean(scores: ArrayLike, weights: ArrayLike) -> float | None:
     """Hajek estimate sum(w s) / sum(w); None for an empty window. Both have shape (n,)."""
     s, w = np.asarray(scores, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     total = float(w.sum())
-    return float(w @ s) / total if total > 0 else None
+    return float((w * s).sum()) / total if total > 0 else None
 
 
 def effective_count(weights: ArrayLike) -> float:
     """Kish's effective number of equally weighted scores, (sum w)^2 / sum w^2; 0 for none."""
     w = np.asarray(weights, dtype=np.float64)
-    squares = float(w @ w)
+    squares = float((w * w).sum())
     return float(w.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
 def gaffke_interval(
-    scores: ArrayLike, weights: ArrayLike, max_weight: float, level: float = 0.95, draws: int = 2000, seed: int = 0
+    scores: ArrayLike, weights: ArrayLike, max_weight: float, level: float = 0.95
 ) -> tuple[float, float]:
     """Two-sided interval for the mean of scores in [0, 1] drawn with weights of at most `max_weight`.
 
     Gaffke's bound (Learned-Miller & Thomas, arXiv 1905.06208): a Bayesian bootstrap of the weighted scores with
-    one pseudo-observation of the largest weight at 0 for the lower limit and at 1 for the upper. Equal to
-    Clopper-Pearson on 0/1 data. It holds at each moment, not over all moments; its validity is conjectured
+    one pseudo-observation of the largest weight at 0 for the lower limit and at 1 for the upper. On 0/1 data of
+    one weight that is Clopper-Pearson. It holds at each moment, not over all moments; its validity is conjectured
     (relative proof: Phan et al., arXiv 2106.03163). An empty window gives (0, 1).
+
+    The bootstrap is not drawn: its quantile comes from the saddlepoint of the weighted sum of exponentials, so
+    the limits do not depend on a seed or on the order of the scores, and cost O(n). (Sums of products rather than
+    dot products: those wake BLAS threads, which on a busy machine take a hundred times longer.)
     """
     s, w = np.asarray(scores, dtype=np.float64), np.asarray(weights, dtype=np.float64)
     if s.size == 0:
         return 0.0, 1.0
-    gamma = np.random.default_rng(seed).standard_exponential((draws, s.size + 1))
-    gamma[:, :-1] *= w
-    gamma[:, -1] *= max_weight
-    mass, known = gamma.sum(axis=1), gamma[:, :-1] @ s
     tail = (1.0 - level) / 2
-    lower = float(np.quantile(known / mass, tail))
-    upper = float(np.quantile((known + gamma[:, -1]) / mass, 1 - tail))
-    return clip(lower), clip(upper)
+    return _gaffke_lower(s, w, max_weight, tail), 1.0 - _gaffke_lower(1.0 - s, w, max_weight, tail)
+
+
+def _gaffke_lower(s: Vector, w: Vector, max_weight: float, tail: float) -> float:
+    """The `tail` quantile t of sum(w g s) / (sum(w g) + max_weight g0), where g are standard exponentials.
+
+    P(sum <= t) is P(sum c g <= 0) with c = w (s - t) and -max_weight t. Found by false position (Illinois
+    rule) on the normal scale, where it is almost a straight line.
+    """
+    s, w = np.append(s, 0.0), np.append(w, max_weight) / max_weight
+    low, high = 0.0, float((w * s).sum() / w.sum())
+    if high < 1e-9:  # nothing to tell from 0, and squares would vanish
+        return 0.0
+    z = -NormalDist().inv_cdf(tail)
+    at_low, at_high, t = -4 * z, z, 0.0
+    below: bool | None = None
+    for _ in range(100):
+        t = (low * at_high - high * at_low) / (at_high - at_low)
+        error = _signed_root(w * (s - t)) + z
+        if abs(error) < 1e-4:
+            break
+        if error < 0:
+            low, at_low = t, error
+            at_high /= 2 if below is True else 1
+        else:
+            high, at_high = t, error
+            at_low /= 2 if below is False else 1
+        below = error < 0
+    return clip(t)
+
+
+def _signed_root(c: Vector) -> float:
+    """r* with P(sum c g <= 0) = Phi(r*), for standard exponentials g and a `c` of both signs.
+
+    Source: Barndorff-Nielsen's r* at the saddlepoint u, where sum c / (1 - u c) = 0. At a tail of .025 the
+    probability is right within .002 for one score and within .001 from 20 on.
+    """
+    low, high, u = 1 / float(c.min()), 1 / float(c.max()), 0.0
+    q = c
+    for _ in range(100):
+        q = c / (1 - u * c)
+        slope, curve = float(q.sum()), float((q * q).sum())
+        if abs(slope) < 1e-9 * math.sqrt(curve):
+            break
+        low, high = (u, high) if slope < 0 else (low, u)
+        u = u - slope / curve if low < u - slope / curve < high else (low + high) / 2
+    r = math.copysign(math.sqrt(max(0.0, 2 * float(np.log1p(-u * c).sum()))), u)
+    if abs(r) < 1e-6:
+        return 0.0
+    return r + math.log(u * math.sqrt(float((q * q).sum())) / r) / r

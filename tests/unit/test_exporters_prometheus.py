@@ -1,0 +1,295 @@
+"""Scores as Prometheus metrics: the names, the numbers, and the limits on what telemetry can do to them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import anyio
+import anyio.lowlevel
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+from prometheus_client.samples import Sample
+
+from tests.results import NOW, SettableClock, relevancy, result
+from tracescore.config import Drift, Prometheus, Sampling
+from tracescore.exporters.exposition import render
+from tracescore.exporters.prometheus import PrometheusExporter
+from tracescore.formulas import gaffke_interval
+from tracescore.model import Result, Score, Unscored
+
+pytestmark = pytest.mark.anyio
+
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+LABELS = {
+    "service_name": "shop",
+    "deployment_environment": "production",
+    "service_version": "1.4.2",
+    "judge": "embedded-v1",
+}
+
+
+class Rig:
+    """An exporter on a registry of its own, and what a scrape of it shows."""
+
+    def __init__(self, *, min_count: int = 1, max_series: int = 10_000, ratio: float = 1.0, **drift: Any) -> None:
+        self.registry, self.clock = CollectorRegistry(), SettableClock()
+        self.exporter = PrometheusExporter(
+            self.registry,
+            Prometheus(max_series=max_series),
+            Drift(min_count=min_count, **drift),
+            Sampling(ratio=ratio),
+            self.clock,
+        )
+
+    async def export(self, *results: Result) -> None:
+        for each in results:
+            await self.exporter.export(each)
+
+    async def samples(self, name: str, accept: str = "") -> list[Sample]:
+        _, body = await render(self.registry, accept)
+        parse: Callable[..., Any] = parse_openmetrics if accept else parse_text
+        return [s for family in parse(body.decode()) for s in family.samples if s.name == name]
+
+    async def value(self, name: str, **labels: str) -> float | None:
+        """The only sample of that name and exactly these labels; None where there is none."""
+        found = [s.value for s in await self.samples(name) if s.labels == labels]
+        assert len(found) <= 1
+        return found[0] if found else None
+
+
+async def test_gauges_show_the_window_under_the_names_and_labels_of_the_documentation() -> None:
+    rig = Rig()
+    values = [0.2, 0.4, 0.9]
+    await rig.export(*(result(relevancy(value), number=n) for n, value in enumerate(values)))
+    await rig.export(result(Unscored("answer_relevancy", "judge_incomplete", lo=0.1, hi=0.8), number=9))
+    name = "tracescore_answer_relevancy"
+    lower, upper = gaffke_interval(values, [1, 1, 1], 1)
+    assert await rig.value(f"{name}_ratio", **LABELS) == pytest.approx(0.5)
+    assert await rig.value(f"{name}_lower_ratio", **LABELS) == pytest.approx(lower)
+    assert await rig.value(f"{name}_upper_ratio", **LABELS) == pytest.approx(upper)
+    assert await rig.value(f"{name}_worst_ratio", **LABELS) == pytest.approx((1.5 + 0.1) / 4)
+    assert await rig.value(f"{name}_best_ratio", **LABELS) == pytest.approx((1.5 + 0.8) / 4)
+    assert await rig.value(f"{name}_effective_scores", **LABELS) == pytest.approx(3)
+
+
+async def test_gauges_are_absent_under_min_count_while_the_count_says_why() -> None:
+    rig = Rig(min_count=3)
+    await rig.export(result(relevancy(0.5), number=1), result(relevancy(0.5), number=2))
+    for suffix in ("ratio", "lower_ratio", "upper_ratio", "worst_ratio", "best_ratio"):
+        assert await rig.samples(f"tracescore_answer_relevancy_{suffix}") == []
+    assert await rig.value("tracescore_answer_relevancy_effective_scores", **LABELS) == 2
+    assert await rig.value("tracescore_answer_relevancy_weight_total", **LABELS) == 2
+
+
+async def test_gauges_go_when_their_scores_age_though_nothing_new_comes() -> None:
+    rig = Rig(window="1h")
+    await rig.export(result(relevancy(0.5)))
+    assert await rig.value("tracescore_answer_relevancy_ratio", **LABELS) == 0.5
+    rig.clock.now += 3600
+    assert await rig.samples("tracescore_answer_relevancy_ratio") == []
+    assert await rig.samples("tracescore_answer_relevancy_effective_scores") == []
+    assert await rig.value("tracescore_answer_relevancy_weight_total", **LABELS) == 1
+
+
+async def test_a_skipped_evaluation_is_in_no_bound_and_makes_no_series() -> None:
+    rig = Rig()
+    await rig.export(result(relevancy(0.5), Unscored("faithfulness", "no_contexts")))
+    await rig.export(result(Unscored("answer_relevancy", "app_error"), number=2))
+    assert await rig.value("tracescore_answer_relevancy_worst_ratio", **LABELS) == 0.5
+    assert await rig.samples("tracescore_faithfulness_weight_total") == []
+
+
+async def test_sums_give_mean_and_effective_count_of_any_number_of_replicas() -> None:
+    weights, values = [1.0, 4.0, 10.0, 10.0], [0.9, 0.3, 0.0, 0.55]
+    sums = dict.fromkeys(
+        ("weight", "weighted_score", "weight_squared", "weight_squared_score", "weight_squared_score_squared"), 0.0
+    )
+    below = 0.0
+    for part in (slice(0, 2), slice(2, 4)):
+        rig = Rig(ratio=0.1)
+        for number, (weight, value) in enumerate(zip(weights[part], values[part], strict=True)):
+            await rig.export(result(relevancy(value), number=number, weight=weight))
+        for name in sums:
+            sums[name] += await rig.value(f"tracescore_answer_relevancy_{name}_total", **LABELS) or 0
+        below += await rig.value("tracescore_answer_relevancy_below_target_weight_total", **LABELS) or 0
+    pairs = list(zip(weights, values, strict=True))
+    assert sums["weighted_score"] / sums["weight"] == pytest.approx(sum(w * s for w, s in pairs) / sum(weights))
+    assert sums["weight_squared"] == pytest.approx(sum(w * w for w in weights))
+    assert sums["weight_squared_score"] == pytest.approx(sum(w * w * s for w, s in pairs))
+    assert sums["weight_squared_score_squared"] == pytest.approx(sum(w * w * s * s for w, s in pairs))
+    assert below == 4.0 + 10.0
+
+
+async def test_a_score_at_its_target_is_not_below_it() -> None:
+    rig = Rig(targets={"answer_relevancy": 0.5})
+    await rig.export(result(relevancy(0.5)), result(relevancy(0.49), number=2))
+    assert await rig.value("tracescore_answer_relevancy_below_target_weight_total", **LABELS) == 1
+
+
+async def test_a_measure_without_a_target_has_no_series_below_it() -> None:
+    rig = Rig(targets={"faithfulness": 0.85})
+    await rig.export(result(relevancy(0.1)))
+    assert await rig.samples("tracescore_answer_relevancy_below_target_weight_total") == []
+
+
+async def test_the_histogram_has_tenths_and_the_target_as_bounds_and_is_unweighted() -> None:
+    rig = Rig(targets={"answer_relevancy": 0.55})
+    await rig.export(result(relevancy(0.0), weight=7.0), result(relevancy(0.52), number=2), result(relevancy(1.0)))
+    buckets = {s.labels["le"]: s.value for s in await rig.samples("tracescore_answer_relevancy_score_bucket")}
+    bounds = [*(f"{n / 10}" for n in range(6)), "0.55", *(f"{n / 10}" for n in range(6, 11)), "+Inf"]
+    assert list(buckets) == bounds
+    assert (buckets["0.0"], buckets["0.5"], buckets["0.55"], buckets["0.9"], buckets["1.0"]) == (1, 1, 2, 2, 3)
+    assert await rig.value("tracescore_answer_relevancy_score_count", **LABELS) == 3
+    assert await rig.value("tracescore_answer_relevancy_score_sum", **LABELS) == pytest.approx(1.52)
+
+
+async def test_low_buckets_keep_the_ids_of_their_own_last_score() -> None:
+    rig = Rig()
+    for number, value in enumerate([0.0, 0.05, 0.95, 0.97], start=1):
+        await rig.export(result(relevancy(value), number=number))
+    samples = await rig.samples("tracescore_answer_relevancy_score_bucket", OPENMETRICS)
+    exemplars = {s.labels["le"]: s.exemplar for s in samples if s.exemplar}
+    assert exemplars.keys() == {"0.0", "0.1", "1.0"}
+    assert exemplars["0.1"].labels == {"trace_id": f"{2:032x}", "span_id": f"{2:016x}"}
+    assert exemplars["0.1"].value == 0.05
+    assert exemplars["1.0"].labels["trace_id"] == f"{4:032x}"
+
+
+async def test_faithfulness_is_told_apart_by_where_the_contexts_were_read() -> None:
+    rig = Rig()
+    for number, source in enumerate(("retrieval", "prompt")):
+        await rig.export(result(Score("faithfulness", number / 2), number=number, context_source=source))
+    for number, source in enumerate(("retrieval", "prompt")):
+        labels = LABELS | {"context_source": source}
+        assert await rig.value("tracescore_faithfulness_ratio", **labels) == number / 2
+
+
+async def test_slices_are_sums_of_one_dimension_each() -> None:
+    rig = Rig()
+    await rig.export(result(relevancy(0.25), weight=2.0, slices={"route": "/ask", "tenant": "acme"}))
+    samples = await rig.samples("tracescore_answer_relevancy_by_slice_weighted_score_total")
+    assert [(s.labels, s.value) for s in samples] == [
+        (LABELS | {"slice_key": "route", "slice": "/ask"}, 0.5),
+        (LABELS | {"slice_key": "tenant", "slice": "acme"}, 0.5),
+    ]
+    assert await rig.samples("tracescore_answer_relevancy_by_slice_ratio") == []
+
+
+async def test_scores_older_than_the_window_are_in_no_metric_but_their_own() -> None:
+    rig = Rig(window="10m")
+    await rig.export(result(relevancy(0.0), ended=NOW - 600), result(relevancy(1.0), number=2, ended=NOW - 599))
+    assert await rig.value("tracescore_drift_late_scores_total", measure="answer_relevancy") == 1
+    assert await rig.value("tracescore_answer_relevancy_weight_total", **LABELS) == 1
+    assert await rig.value("tracescore_answer_relevancy_ratio", **LABELS) == 1.0
+    assert await rig.value("tracescore_answer_relevancy_score_count", **LABELS) == 1
+
+
+async def test_answer_correctness_has_no_live_series() -> None:
+    rig = Rig()
+    await rig.export(result(Score("answer_correctness", 0.5)))
+    _, body = await render(rig.registry, "")
+    assert b"answer_correctness" not in body
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("", "unknown"),
+        ("a" * 200, "a" * 127 + "…"),
+        ("line\nbreak\x00", "line�break�"),
+        ("half a pair \ud800", "half a pair �"),
+        ('quote " and \\', 'quote " and \\'),
+        ("Zürich 東京", "Zürich 東京"),
+    ],
+)
+async def test_label_values_from_telemetry_are_made_safe(given: str, shown: str) -> None:
+    rig = Rig()
+    await rig.export(result(relevancy(0.5), service=given, slices={"tenant": given}))
+    for accept in ("", OPENMETRICS):
+        (sample,) = await rig.samples("tracescore_answer_relevancy_ratio", accept)
+        assert sample.labels["service_name"] == shown
+        (sliced,) = await rig.samples("tracescore_answer_relevancy_by_slice_weight_total", accept)
+        assert sliced.labels["slice"] == shown
+
+
+@pytest.mark.parametrize("max_series", [100, 150, 500])
+async def test_the_cap_holds_for_all_series_and_the_rest_goes_to_other(max_series: int) -> None:
+    rig = Rig(max_series=max_series)
+    scores = (relevancy(0.5), Score("completeness", 0.5), Score("faithfulness", 0.5))
+    for number in range(60):
+        fields: dict[str, Any] = {"release": f"r{number}", "slices": {"tenant": f"t{number}"}}
+        await rig.export(result(*scores, number=number, **fields))
+    _, body = await render(rig.registry, "")
+    named = [s for family in parse_text(body.decode()) for s in family.samples if "judge" in s.labels]
+    assert len(named) <= max_series
+    assert await rig.value("tracescore_exporters_series") == len(named)
+    folded = await rig.value("tracescore_exporters_folded_scores_total", group="answer_relevancy")
+    other = LABELS | dict.fromkeys(("service_name", "deployment_environment", "service_version"), "other")
+    assert folded == await rig.value("tracescore_answer_relevancy_weight_total", **other)
+    assert sum(s.value for s in await rig.samples("tracescore_answer_relevancy_weight_total")) == 60
+    assert sum(s.value for s in await rig.samples("tracescore_answer_relevancy_by_slice_weight_total")) == 60
+
+
+async def test_a_release_that_is_gone_makes_room_for_the_newest() -> None:
+    rig = Rig(max_series=150, window="1h")
+    for number in range(5):
+        await rig.export(result(relevancy(0.5), number=number, release=f"old{number}"))
+    rig.clock.now += 3601
+    await rig.export(result(relevancy(0.5), ended=rig.clock.now, release="new"))
+    (sample,) = await rig.samples("tracescore_answer_relevancy_ratio")
+    assert sample.labels["service_version"] == "new"
+
+
+async def test_every_family_is_valid_in_both_formats_and_none_is_called_created() -> None:
+    rig = Rig()
+    scores = (relevancy(0.5), Score("completeness", 0.5), Score("faithfulness", 0.5))
+    await rig.export(result(*scores, slices={"route": "/ask"}))
+    for accept, parse in (("", parse_text), (OPENMETRICS, parse_openmetrics)):
+        _, body = await render(rig.registry, accept)
+        samples = [s for family in parse(body.decode()) for s in family.samples]
+        assert not [s.name for s in samples if s.name.endswith("_created")]
+        assert not [s for s in samples if math.isnan(s.value)]
+    assert body.endswith(b"# EOF\n")
+    assert body.count(b"# EOF") == 1
+
+
+async def test_gauges_say_that_they_are_of_this_process() -> None:
+    rig = Rig()
+    _, body = await render(rig.registry, "")
+    gauges = [f for f in parse_text(body.decode()) if f.type == "gauge" and f.name.startswith("tracescore_answer_")]
+    assert len(gauges) == 6
+    assert all("of this process" in family.documentation for family in gauges)
+
+
+async def test_export_after_close_is_an_error_and_closing_twice_is_not() -> None:
+    rig = Rig()
+    await rig.exporter.close()
+    await rig.exporter.close()
+    with pytest.raises(RuntimeError, match="export after close"):
+        await rig.export(result(relevancy(0.5)))
+
+
+async def test_a_large_scrape_lets_others_run_in_between() -> None:
+    """While ten thousand series are rendered, another task gets its turn many times."""
+    rig = Rig(min_count=1)
+    scores = (relevancy(0.5), Score("completeness", 0.5), Score("faithfulness", 0.5))
+    for number in range(110):
+        await rig.export(result(*scores, number=number, release=f"r{number}"))
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(other)
+        _, body = await render(rig.registry, "")
+        tasks.cancel_scope.cancel()
+    assert body.count(b"\n") > 8_000
+    assert turns > 30

@@ -1,0 +1,181 @@
+"""OTLP requests over HTTP and gRPC, with an answer that says what to do next.
+
+The SDK's exporters are not used: they hide partial success and block a thread through their retries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+from urllib.parse import urlsplit
+
+import aiohttp
+import grpc
+from google.protobuf.message import DecodeError
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+
+Signal = Literal["traces", "logs"]
+Request = ExportTraceServiceRequest | ExportLogsServiceRequest
+
+RETRYABLE_HTTP = frozenset({429, 502, 503, 504})
+RETRYABLE_GRPC = frozenset(
+    {
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DATA_LOSS,
+    }
+)
+"""Both as the OTLP specification has them; RESOURCE_EXHAUSTED is retryable only with RetryInfo."""
+
+
+_METHODS: dict[Signal, tuple[str, type[ExportTraceServiceResponse | ExportLogsServiceResponse]]] = {
+    "traces": ("/opentelemetry.proto.collector.trace.v1.TraceService/Export", ExportTraceServiceResponse),
+    "logs": ("/opentelemetry.proto.collector.logs.v1.LogsService/Export", ExportLogsServiceResponse),
+}
+_OPTIONS = [("grpc.max_reconnect_backoff_ms", 30_000)]
+"""Without it a channel may stay away from a destination that is back for two minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the destination said.
+
+    `accepted`: `rejected` of the records were refused for good, the others are there. `again`: not taken, try
+    later, `after` seconds if it said so. `refused`: never to be tried again. `detail` is a status, safe to log.
+    """
+
+    outcome: Literal["accepted", "again", "refused"]
+    detail: str = ""
+    rejected: int = 0
+    after: float | None = None
+
+
+class Transport(Protocol):
+    """Sends requests to one destination."""
+
+    async def send(self, signal: Signal, request: Request) -> Answer:
+        """One attempt, within the configured timeout; never raises for what a destination can do."""
+        ...
+
+    async def close(self) -> None:
+        """Releases the connection."""
+        ...
+
+
+class HttpTransport:
+    """OTLP/HTTP with protobuf bodies. The endpoint is a base URL, as in OTEL_EXPORTER_OTLP_ENDPOINT."""
+
+    def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float) -> None:
+        base = endpoint.rstrip("/").removesuffix("/v1/traces").removesuffix("/v1/logs")
+        self._urls = {"traces": f"{base}/v1/traces", "logs": f"{base}/v1/logs"}
+        self._headers = {**headers, "content-type": "application/x-protobuf"}
+        self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def send(self, signal: Signal, request: Request) -> Answer:
+        """One POST. Redirects are not followed: they would take headers with secrets elsewhere."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=self._timeout, headers=self._headers)
+        body = request.SerializeToString()
+        try:
+            async with self._session.post(self._urls[signal], data=body, allow_redirects=False) as response:
+                return _http_answer(signal, response.status, response.headers, await response.read())
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            return Answer("again", type(error).__name__)
+
+    async def close(self) -> None:
+        """Releases the connections."""
+        if self._session is not None:
+            await self._session.close()
+
+
+class GrpcTransport:
+    """OTLP/gRPC. An http:// endpoint is in clear text, an https:// one uses TLS with the system's authorities."""
+
+    def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float) -> None:
+        url = urlsplit(endpoint)
+        self._target = url.netloc if url.port else f"{url.netloc}:{443 if url.scheme == 'https' else 4317}"
+        self._secure, self._timeout = url.scheme == "https", timeout
+        self._metadata = tuple((name.lower(), value) for name, value in headers.items())
+        self._channel: grpc.aio.Channel | None = None
+        self._calls: dict[Signal, Any] = {}
+
+    async def send(self, signal: Signal, request: Request) -> Answer:
+        """One call of the signal's Export."""
+        if self._channel is None:
+            self._open()
+        try:
+            response = await self._calls[signal](request, timeout=self._timeout, metadata=self._metadata)
+        except grpc.aio.AioRpcError as error:
+            return _grpc_answer(error)
+        return Answer("accepted", rejected=_rejected(signal, response))
+
+    async def close(self) -> None:
+        """Releases the channel."""
+        if self._channel is not None:
+            await self._channel.close(None)
+
+    def _open(self) -> None:
+        """On the first call, because a channel belongs to the event loop that runs then."""
+        if self._secure:
+            self._channel = grpc.aio.secure_channel(self._target, grpc.ssl_channel_credentials(), _OPTIONS)
+        else:
+            self._channel = grpc.aio.insecure_channel(self._target, _OPTIONS)
+        for signal, (method, response) in _METHODS.items():
+            self._calls[signal] = self._channel.unary_unary(method, _serialise, response.FromString)
+
+
+def _serialise(request: Request) -> bytes:
+    return request.SerializeToString()
+
+
+def _http_answer(signal: Signal, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
+    if status in RETRYABLE_HTTP:
+        return Answer("again", f"HTTP {status}", after=_seconds(headers.get("retry-after", "")))
+    if not 200 <= status < 300:
+        return Answer("refused", f"HTTP {status}")
+    try:
+        response = _METHODS[signal][1].FromString(body)
+    except DecodeError:
+        return Answer("accepted")  # the status counts; some servers answer with a body of their own
+    return Answer("accepted", rejected=_rejected(signal, response))
+
+
+def _grpc_answer(error: grpc.aio.AioRpcError) -> Answer:
+    code, after = error.code(), _retry_info(error)
+    again = code in RETRYABLE_GRPC or (code is grpc.StatusCode.RESOURCE_EXHAUSTED and after is not None)
+    return Answer("again" if again else "refused", code.name, after=after)
+
+
+def _rejected(signal: Signal, response: Any) -> int:
+    partial = response.partial_success
+    return max(0, int(partial.rejected_spans if signal == "traces" else partial.rejected_log_records))
+
+
+def _seconds(value: str) -> float | None:
+    """Retry-After in seconds; its rarer form, a date, counts as not given."""
+    return float(value) if value.strip().isascii() and value.strip().isdigit() else None
+
+
+def _retry_info(error: grpc.aio.AioRpcError) -> float | None:
+    """Seconds of the RetryInfo in the status details, None without one."""
+    metadata: Any = error.trailing_metadata() or ()
+    packed = dict(metadata).get("grpc-status-details-bin")
+    if not isinstance(packed, bytes):
+        return None
+    info = RetryInfo()
+    try:
+        known = any(detail.Unpack(info) for detail in Status.FromString(packed).details)
+    except DecodeError:
+        return None
+    return float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9) if known else None

@@ -1,0 +1,207 @@
+"""Scores as Prometheus metrics.
+
+Gauges say how things stand in this process; sums and histograms add up over replicas and over any window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from tracescore.config import Drift, Prometheus, Sampling
+from tracescore.drift.window import Window, late
+from tracescore.exporters.series import SUMS, Buckets, Live, Series, SeriesTable, label
+from tracescore.model import LIVE_MEASURES, Clock, Evaluation, Interaction, Measure, Result, Score, Unscored
+
+LABELS = ("judge", "service_name", "deployment_environment", "service_version")
+SLICE_LABELS = ("slice_key", "slice")
+
+_GAUGES: dict[str, tuple[str, str]] = {
+    "ratio": ("mean", "Weighted mean of the window, of this process; absent while too few scores are in it."),
+    "lower_ratio": ("lower", "Lower 95 % limit of the mean at this moment, of this process."),
+    "upper_ratio": ("upper", "Upper 95 % limit of the mean at this moment, of this process."),
+    "worst_ratio": ("worst", "Mean of the window, of this process, had all that could not be scored been bad."),
+    "best_ratio": ("best", "Mean of the window, of this process, had all that could not be scored been good."),
+    "effective_scores": (
+        "effective_count",
+        "Scores in the window, of this process, as equally weighted ones; a conversation counts once.",
+    ),
+}
+"""Suffix of the metric -> (field of the estimate, help)."""
+
+
+class PrometheusExporter:
+    """Keeps a window, a histogram and sums per measure and label set, and sums per slice."""
+
+    def __init__(
+        self, registry: CollectorRegistry, settings: Prometheus, drift: Drift, sampling: Sampling, clock: Clock
+    ) -> None:
+        self._drift, self._clock = drift, clock
+        self._max_weight = 1 / sampling.ratio
+        self._closed = False
+        reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in LIVE_MEASURES)
+        self._table = SeriesTable(settings.max_series, reserve, drift.window, clock)
+        self._late = _counter(
+            registry, "drift_late_scores", "Scores of interactions older than the window: in no other score metric."
+        )
+        self._displaced = _counter(
+            registry, "drift_displaced_scores", "Evaluations that left a window early because it was full."
+        )
+        self._folded = Counter(
+            "tracescore_exporters_folded_scores",
+            "Scores counted under `other` because max_series was reached, by group of metrics.",
+            ["group"],
+            registry=registry,
+        )
+        for group in (*LIVE_MEASURES, *map(_by_slice, LIVE_MEASURES)):
+            self._folded.labels(group)
+        held = Gauge("tracescore_exporters_series", "Series of score metrics; see max_series.", registry=registry)
+        held.set_function(lambda: len(self._table))
+        registry.register(self)
+
+    async def export(self, result: Result) -> None:
+        """Counts the result's live measures. RuntimeError after `close`."""
+        if self._closed:
+            raise RuntimeError("prometheus exporter: export after close")
+        for evaluation in result.evaluations:
+            if evaluation.measure in LIVE_MEASURES:
+                self._take(result, evaluation)
+
+    async def close(self) -> None:
+        """Ends exporting; the metrics stay to be scraped."""
+        self._closed = True
+
+    def collect(self) -> Iterator[Metric]:
+        """All families, those of one measure at one moment; called by the registry."""
+        for measure in LIVE_MEASURES:
+            yield from self._families(measure)
+
+    # ---------------------------------------------------------------- taking results in
+
+    def _take(self, result: Result, evaluation: Evaluation) -> None:
+        """One evaluation into the window and, with a score, into the sums. What was skipped could never count."""
+        measure, interaction, now = evaluation.measure, result.interaction, self._clock()
+        scored = isinstance(evaluation, Score)
+        if isinstance(evaluation, Unscored) and evaluation.outcome == "skipped":
+            return
+        at = interaction.end_unix_nano / 1e9 or result.finished or now
+        if late(at, self._drift.window, now):
+            self._late.labels(measure).inc(scored)
+            return
+        labels = _labels(result, measure)
+        series = self._table.get(measure, labels, self._cost(measure), partial(self._series, measure))
+        self._folded.labels(measure).inc(scored and series.labels != labels)
+        if series.live and _observe(series.live.window, interaction, at, evaluation):
+            self._displaced.labels(measure).inc()
+        if isinstance(evaluation, Score):
+            self._count(series, result, evaluation)
+
+    def _count(self, series: Series, result: Result, score: Score) -> None:
+        interaction, measure = result.interaction, score.measure
+        series.add(interaction.weight, score.value)
+        if series.live:
+            ids = {"trace_id": interaction.trace_id, "span_id": interaction.span_id}
+            series.live.buckets.observe(score.value, Exemplar(ids, score.value, self._clock()))
+        group, cost, make = _by_slice(measure), self._slice_cost(measure), partial(self._slice, measure)
+        for key, value in interaction.slices.items():
+            labels = (*series.labels, label(key), label(value))
+            sums = self._table.get(group, labels, cost, make)
+            sums.add(interaction.weight, score.value)
+            self._folded.labels(group).inc(sums.labels != labels)
+
+    def _series(self, measure: Measure, labels: tuple[str, ...]) -> Series:
+        window = Window(self._drift.window, self._drift.min_count, self._max_weight, self._clock)
+        live = Live(window, Buckets(self._bounds(measure)))
+        return Series(labels, self._drift.targets.get(measure), live, self._cost(measure))
+
+    def _slice(self, measure: Measure, labels: tuple[str, ...]) -> Series:
+        return Series(labels, self._drift.targets.get(measure), None, self._slice_cost(measure))
+
+    def _bounds(self, measure: Measure) -> list[float]:
+        """0, .1 ... .9, 1 and the target."""
+        target = self._drift.targets.get(measure)
+        return sorted({step / 10 for step in range(11)} | ({target} if target is not None else set()))
+
+    def _cost(self, measure: Measure) -> int:
+        """Prometheus series of one label set: gauges, buckets with +Inf, sum and count, sums."""
+        return len(_GAUGES) + len(self._bounds(measure)) + 3 + self._slice_cost(measure)
+
+    def _slice_cost(self, measure: Measure) -> int:
+        return len(SUMS) + (measure in self._drift.targets)
+
+    # ---------------------------------------------------------------- showing them
+
+    def _families(self, measure: Measure) -> list[Metric]:
+        names = [*LABELS, "context_source"] if measure == "faithfulness" else list(LABELS)
+        whole, slices = list(self._table.group(measure)), list(self._table.group(_by_slice(measure)))
+        prefix = f"tracescore_{measure}"
+        return [
+            *_gauges(prefix, names, whole),
+            _histogram(prefix, names, whole),
+            *self._sums(measure, prefix, names, whole),
+            *self._sums(measure, _by_slice(prefix), [*names, *SLICE_LABELS], slices),
+        ]
+
+    def _sums(self, measure: Measure, prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
+        for name, (what, _) in SUMS.items():
+            family = CounterMetricFamily(f"{prefix}_{name}", f"Sum of {what} of the scores.", labels=names)
+            for series in all_series:
+                family.add_metric(series.labels, series.sums[name])
+            yield family
+        if measure in self._drift.targets:
+            about = f"Sum of weights of the scores below the target of {self._drift.targets[measure]}."
+            family = CounterMetricFamily(f"{prefix}_below_target_weight", about, labels=names)
+            for series in all_series:
+                family.add_metric(series.labels, series.below_target)
+            yield family
+
+
+def _labels(result: Result, measure: Measure) -> tuple[str, ...]:
+    interaction = result.interaction
+    values = (result.judge, interaction.service, interaction.environment, interaction.release)
+    source = (interaction.context_source,) if measure == "faithfulness" else ()
+    return tuple(label(value) for value in (*values, *source))
+
+
+def _by_slice(name: str) -> str:
+    return f"{name}_by_slice"
+
+
+def _observe(window: Window, interaction: Interaction, at: float, evaluation: Evaluation) -> bool:
+    scored = isinstance(evaluation, Score)
+    lo, hi = (evaluation.value, evaluation.value) if isinstance(evaluation, Score) else (evaluation.lo, evaluation.hi)
+    return window.add(at, interaction.weight, lo, hi, scored=scored, conversation=interaction.conversation_id)
+
+
+def _gauges(prefix: str, names: list[str], all_series: list[Series]) -> list[Metric]:
+    """What the windows say; a number that a window cannot give has no series, rather than a stale one."""
+    families = {
+        field: GaugeMetricFamily(f"{prefix}_{suffix}", about, labels=names)
+        for suffix, (field, about) in _GAUGES.items()
+    }
+    for series in all_series:
+        if series.live and len(series.live.window):
+            estimate = series.live.window.estimate()
+            for field, family in families.items():
+                if (value := getattr(estimate, field)) is not None:
+                    family.add_metric(series.labels, value)
+    return list(families.values())
+
+
+def _histogram(prefix: str, names: list[str], all_series: list[Series]) -> Metric:
+    family = HistogramMetricFamily(f"{prefix}_score", "Scores, unweighted.", labels=names)
+    for series in all_series:
+        if series.live:
+            series.live.buckets.add_to(family, series.labels)
+    return family
+
+
+def _counter(registry: CollectorRegistry, name: str, about: str) -> Counter:
+    counter = Counter(f"tracescore_{name}", about, ["measure"], registry=registry)
+    for measure in LIVE_MEASURES:
+        counter.labels(measure)
+    return counter
