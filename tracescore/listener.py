@@ -54,6 +54,7 @@ async def serving(app: Any, bound: socket.socket, **settings: Any) -> AsyncItera
         log_config=None,
         access_log=False,
         lifespan="off",
+        ws="none",
         server_header=False,
         timeout_graceful_shutdown=5,
         **settings,

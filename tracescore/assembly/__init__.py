@@ -1,0 +1,258 @@
+"""Spans -> complete traces: a state machine over raw spans, with the clock given and no timers of its own.
+
+OTLP has no end-of-trace mark. A trace is closed, and handed out by `due`, when
+
+- its root came, no span's parent is missing, and nothing new came for `idle` (`complete`);
+- nothing new came for `orphan_idle` (`quiet`: a root that is sampled out or lives elsewhere never comes);
+- `max_wait` has passed since its first piece (`max_wait`);
+- it alone fills a quarter of the byte budget (`evicted`), so that one endless trace never stops all others;
+- the service ends (`shutdown`, by `flush`).
+
+What comes after closing is either a repeat, which changes nothing, or news: then the trace opens again and is
+handed out once more, with all its spans. For that its spans are kept for another `orphan_idle`. The budget counts
+them too, and the oldest go first; only traces that are still open make `room` say no. Later their ids are remembered,
+for an hour or 100,000 traces, whichever is less, within an eighth of the budget: a repeat is still recognised, while
+news makes a trace of the new spans alone. An evicted trace goes straight to this last state.
+
+Of two different spans with one id the one that ended later is kept, then the larger, then the larger by bytes: a
+choice that does not depend on the order of arrival. Log records are one and the same when all their bytes are.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from tracescore.assembly.held import NEVER, Held, log_number, log_order, number
+from tracescore.assembly.markers import patterns
+from tracescore.assembly.memory import Memory, contains
+from tracescore.config import Assembly as Settings
+from tracescore.model import Clock, ClosedBy, RawLog, RawSpan, RawTrace
+
+CLOSED_BY: tuple[ClosedBy, ...] = get_args(ClosedBy)
+
+
+class Assembly:
+    """Collects pieces by trace and says which traces are ready; see the module for the rules.
+
+    `markers` are beginnings of attribute keys, scope names and event names, of which at least one occurs in every
+    trace worth reading; a trace without any is dropped and counted. With no markers given, none is dropped.
+    """
+
+    def __init__(
+        self, settings: Settings, markers: tuple[bytes, ...], registry: CollectorRegistry, clock: Clock
+    ) -> None:
+        self._settings, self._patterns, self._clock = settings, patterns(markers), clock
+        self._metrics = _Metrics(registry)
+        self._open: dict[bytes, Held] = {}
+        self._closed: OrderedDict[bytes, Held] = OrderedDict()  # in order of closing
+        self._memory = Memory(settings.max_held // 8, self._metrics.evictions["ids"])
+        self._ready: list[RawTrace] = []
+        self._heap: list[tuple[float, bytes]] = []  # when to look at an open trace
+        self._open_bytes = self._closed_bytes = 0
+        for name, meaning, read in (
+            ("open_traces", "Traces waiting for more spans.", lambda: len(self._open)),
+            ("open_bytes", "Bytes held for them; at assembly.max_held senders must wait.", lambda: self._open_bytes),
+            ("kept_traces", "Closed traces kept to be read again with late spans.", lambda: len(self._closed)),
+            ("kept_bytes", "Bytes held for them.", lambda: self._closed_bytes),
+            ("remembered_traces", "Closed traces of which only ids are known.", lambda: len(self._memory)),
+        ):
+            self._metrics.show(name, meaning, read)
+
+    def room(self) -> bool:
+        """Whether more may come: the open traces are within the budget."""
+        return self._open_bytes < self._settings.max_held
+
+    def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> None:
+        """Adds pieces. Never refuses: whoever acknowledges them asks for `room` first."""
+        now = self._clock()
+        new_spans = new_logs = 0
+        traces: dict[bytes, tuple[list[RawSpan], list[RawLog]]] = {}
+        for span in spans:
+            traces.setdefault(span.trace_id, ([], []))[0].append(span)
+        for log in logs:
+            traces.setdefault(log.trace_id, ([], []))[1].append(log)
+        for trace_id, pieces in traces.items():
+            held = self._open.get(trace_id) or self._closed.get(trace_id) or Held(trace_id)
+            size, fresh, lines = held.size, held.fresh, len(held.logs)
+            if self._add(held, *pieces):
+                new_spans += held.fresh - fresh
+                new_logs += len(held.logs) - lines
+                self._keep_open(held, size, now)
+        self._metrics.took(len(spans), new_spans, len(logs), new_logs)
+        while self._closed and self._open_bytes + self._closed_bytes > self._settings.max_held:
+            self._forget_oldest(now)
+            self._metrics.evictions["spans"].inc()
+
+    def due(self) -> list[RawTrace]:
+        """Closes what is ready and returns it."""
+        now = self._clock()
+        while self._heap and self._heap[0][0] <= now:
+            at, trace_id = heapq.heappop(self._heap)
+            held = self._open.get(trace_id)
+            if held is None or held.scheduled != at:
+                continue  # closed, or rescheduled to an earlier time, since
+            held.scheduled = NEVER
+            if self._deadline(held)[0] <= now:
+                self._close(held, self._deadline(held)[1], now)
+            else:
+                self._schedule(held)
+        while self._closed and next(iter(self._closed.values())).closed_at + self._settings.orphan_idle <= now:
+            self._forget_oldest(now)
+        self._memory.expire(now)
+        return self._hand_out()
+
+    def flush(self) -> list[RawTrace]:
+        """Closes everything, as at shutdown, and returns it."""
+        now = self._clock()
+        for held in list(self._open.values()):
+            self._close(held, "shutdown", now)
+        return self._hand_out()
+
+    def next_due(self) -> float | None:
+        """When `due` may have something to do, by the clock; None when only more pieces can change that."""
+        if self._ready:
+            return self._clock()
+        times = [self._heap[0][0]] if self._heap else []
+        if self._closed:
+            times.append(next(iter(self._closed.values())).closed_at + self._settings.orphan_idle)
+        return min(times, default=None)
+
+    def _add(self, held: Held, spans: list[RawSpan], logs: list[RawLog]) -> bool:
+        """Adds pieces to their trace; whether there was news."""
+        read = self._memory.ids(held.trace_id)
+        news = False
+        for span in spans:
+            if not read or span.span_id in held.spans or not contains(read, number(span.span_id)):
+                news |= held.add_span(span)
+        for log in logs:
+            if not read or log in held.logs or not contains(read, log_number(log)):
+                news |= held.add_log(log)
+        return news
+
+    def _keep_open(self, held: Held, size: int, now: float) -> None:
+        """Puts a trace that got news among the open ones; `size` is what it had before."""
+        if held.trace_id in self._open:
+            self._open_bytes += held.size - size
+        else:
+            if self._closed.pop(held.trace_id, None):
+                self._closed_bytes -= size
+                self._metrics.reopened.inc()
+            self._open[held.trace_id] = held
+            self._open_bytes += held.size
+            held.first = now
+        held.last = now
+        if held.size > self._settings.max_held // 4:
+            self._close(held, "evicted", now)
+        else:
+            self._schedule(held)
+
+    def _deadline(self, held: Held) -> tuple[float, ClosedBy]:
+        """When the trace is closed if nothing more comes, and as what."""
+        complete = held.complete()
+        quiet = held.last + (self._settings.idle if complete else self._settings.orphan_idle)
+        cap = held.first + self._settings.max_wait
+        return (cap, "max_wait") if cap < quiet else (quiet, "complete" if complete else "quiet")
+
+    def _schedule(self, held: Held) -> None:
+        """Sees to it that `due` looks at the trace no later than its deadline.
+
+        A deadline that has moved back costs nothing here: the entry there is looked at first and renewed.
+        """
+        at = self._deadline(held)[0]
+        if at < held.scheduled:
+            held.scheduled = at
+            heapq.heappush(self._heap, (at, held.trace_id))
+
+    def _close(self, held: Held, closed_by: ClosedBy, now: float) -> None:
+        del self._open[held.trace_id]
+        self._open_bytes -= held.size
+        held.scheduled = NEVER
+        held.marked = held.marked or self._has_marker(held)
+        self._metrics.closed_as(closed_by, held.fresh, held.marked)
+        held.fresh = 0
+        if held.marked:
+            spans = tuple(held.spans[span_id] for span_id in sorted(held.spans))
+            logs = tuple(sorted(held.logs, key=log_order))
+            self._ready.append(RawTrace(held.trace_id, spans, logs, closed_by))
+        if closed_by == "evicted":
+            self._memory.add(held, now)
+        else:
+            held.closed_at = now
+            self._closed[held.trace_id] = held
+            self._closed_bytes += held.size
+
+    def _has_marker(self, held: Held) -> bool:
+        """One search over all pieces joined: for small spans the calls would cost more than the search."""
+        spans, logs = held.spans.values(), held.logs
+        scopes = {span.scope for span in spans} | {log.scope for log in logs}
+        text = b"\n".join([*scopes, *(span.span for span in spans), *(log.record for log in logs)])
+        return not self._patterns or any(pattern.search(text) for pattern in self._patterns)
+
+    def _forget_oldest(self, now: float) -> None:
+        """Lets the spans of the trace go that was closed first, and remembers their ids."""
+        _, held = self._closed.popitem(last=False)
+        self._closed_bytes -= held.size
+        self._memory.add(held, now)
+
+    def _hand_out(self) -> list[RawTrace]:
+        ready, self._ready = self._ready, []
+        return ready
+
+
+class _Metrics:
+    """What the stage counts. At every moment, spans = read + dropped + duplicates + waiting."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, meaning: str) -> Counter:
+            return Counter(f"tracescore_assembly_{name}", meaning, registry=registry)
+
+        def counters(name: str, meaning: str, label: str, *values: str) -> dict[str, Counter]:
+            family = Counter(f"tracescore_assembly_{name}", meaning, [label], registry=registry)
+            return {value: family.labels(value) for value in values}
+
+        self._registry = registry
+        self._spans = counter("spans", "Spans of admitted traces taken in, repeats included.")
+        self._logs = counter("log_records", "Log records of admitted traces taken in, repeats included.")
+        self._duplicate_spans = counter("duplicate_spans", "Spans with an id that had come before in their trace.")
+        self._duplicate_logs = counter("duplicate_log_records", "Log records that had come before in their trace.")
+        self._read = counter("read_spans", "Spans handed on in a trace, each counted once.")
+        self._dropped = counters("dropped_traces", "Traces closed and not handed on.", "reason", "no_marker")
+        self._dropped_spans = counters("dropped_spans", "Spans of dropped traces.", "reason", "no_marker")
+        self._closed = counters("closed_traces", "Traces closed, by what closed them.", "closed_by", *CLOSED_BY)
+        self._waiting = Gauge(
+            "tracescore_assembly_waiting_spans", "Spans in open traces that have not been read.", registry=registry
+        )
+        self.reopened = counter("reopened_traces", "Traces opened again by news after they were closed.")
+        self.evictions = counters(
+            "evictions",
+            "Closed traces whose spans, or whose remembered ids, were let go early for want of memory.",
+            "what",
+            *("spans", "ids"),
+        )
+
+    def show(self, name: str, meaning: str, read: Callable[[], float]) -> None:
+        """Adds a gauge that is read when it is scraped."""
+        Gauge(f"tracescore_assembly_{name}", meaning, registry=self._registry).set_function(read)
+
+    def took(self, spans: int, new_spans: int, logs: int, new_logs: int) -> None:
+        """Counts pieces that came."""
+        self._spans.inc(spans)
+        self._duplicate_spans.inc(spans - new_spans)
+        self._waiting.inc(new_spans)
+        self._logs.inc(logs)
+        self._duplicate_logs.inc(logs - new_logs)
+
+    def closed_as(self, closed_by: ClosedBy, fresh: int, marked: bool) -> None:
+        """Counts a trace that was closed, and its spans that had not been counted as read or dropped."""
+        self._closed[closed_by].inc()
+        self._waiting.dec(fresh)
+        if marked:
+            self._read.inc(fresh)
+        else:
+            self._dropped["no_marker"].inc()
+            self._dropped_spans["no_marker"].inc(fresh)

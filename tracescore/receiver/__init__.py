@@ -1,0 +1,1 @@
+"""OTLP in: requests of both protocols -> raw spans and log records of admitted traces."""

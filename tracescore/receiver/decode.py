@@ -1,0 +1,189 @@
+"""Raw spans and log records -> decoded ones: the expensive step, done once per trace when it is complete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from google.protobuf import message
+from opentelemetry.proto.common.v1 import common_pb2
+from opentelemetry.proto.logs.v1 import logs_pb2
+from opentelemetry.proto.resource.v1 import resource_pb2
+from opentelemetry.proto.trace.v1 import trace_pb2
+
+from tracescore.errors import DecodeError, UsageError
+from tracescore.model import (
+    Attributes,
+    AttributeValue,
+    LogRecord,
+    RawLog,
+    RawSpan,
+    RawTrace,
+    Span,
+    SpanEvent,
+    Trace,
+)
+from tracescore.receiver import otlp_json
+from tracescore.receiver.split import split_logs, split_traces
+
+_PARENT_KNOWN, _PARENT_REMOTE = 0x100, 0x200
+"""Bits of Span.flags: whether the exporter says where the parent lives, and that it is another process."""
+
+Parsed = TypeVar("Parsed", bound=message.Message)
+
+
+def decode(raw: RawTrace) -> Trace:
+    """Decodes every span and log record of a trace.
+
+    Spans come out in order of (start, span id), logs in order of time. Raises DecodeError when a piece does not
+    parse, which those that `split_traces` and `split_logs` kept always do.
+    """
+    shared = _Shared()
+    spans = [_span(piece, shared) for piece in raw.spans]
+    logs = [_log(piece, shared) for piece in raw.logs]
+    return Trace(
+        trace_id=raw.trace_id.hex(),
+        spans=tuple(sorted(spans, key=lambda span: (span.start_unix_nano, span.span_id))),
+        logs=tuple(sorted(logs, key=lambda log: log.time_unix_nano)),
+        closed_by=raw.closed_by,
+    )
+
+
+class _Shared:
+    """Resources and scopes of a trace: few, and on every span, so each is decoded once."""
+
+    def __init__(self) -> None:
+        self._resources: dict[bytes, Attributes] = {}
+        self._scopes: dict[bytes, str] = {}
+
+    def resource(self, raw: bytes) -> Attributes:
+        if raw not in self._resources:
+            self._resources[raw] = _attributes(_parse(resource_pb2.Resource, raw).attributes)
+        return self._resources[raw]
+
+    def scope_name(self, raw: bytes) -> str:
+        if raw not in self._scopes:
+            self._scopes[raw] = _parse(common_pb2.InstrumentationScope, raw).name
+        return self._scopes[raw]
+
+
+def _span(raw: RawSpan, shared: _Shared) -> Span:
+    span = _parse(trace_pb2.Span, raw.span)
+    return Span(
+        trace_id=raw.trace_id.hex(),
+        span_id=raw.span_id.hex(),
+        parent_span_id=raw.parent_span_id.hex(),
+        name=span.name,
+        kind=span.kind,
+        start_unix_nano=span.start_time_unix_nano,
+        end_unix_nano=span.end_time_unix_nano,
+        attributes=_attributes(span.attributes),
+        events=tuple(
+            SpanEvent(event.name, event.time_unix_nano, _attributes(event.attributes), event.dropped_attributes_count)
+            for event in span.events
+        ),
+        resource=shared.resource(raw.resource),
+        scope_name=shared.scope_name(raw.scope),
+        is_error=span.status.code == trace_pb2.Status.STATUS_CODE_ERROR,
+        status_message=span.status.message,
+        dropped_attributes=span.dropped_attributes_count,
+        dropped_events=span.dropped_events_count,
+        parent_is_remote=bool(span.flags & _PARENT_REMOTE) if span.flags & _PARENT_KNOWN else None,
+    )
+
+
+def _log(raw: RawLog, shared: _Shared) -> LogRecord:
+    record = _parse(logs_pb2.LogRecord, raw.record)
+    attributes = _attributes(record.attributes)
+    return LogRecord(
+        trace_id=raw.trace_id.hex(),
+        span_id=raw.span_id.hex(),
+        event_name=record.event_name or str(attributes.get("event.name") or ""),
+        time_unix_nano=record.time_unix_nano or record.observed_time_unix_nano,
+        body=_value(record.body),
+        attributes=attributes,
+        resource=shared.resource(raw.resource),
+        scope_name=shared.scope_name(raw.scope),
+    )
+
+
+def _attributes(pairs: Iterable[common_pb2.KeyValue]) -> dict[str, AttributeValue]:
+    return {pair.key: _value(pair.value) for pair in pairs}
+
+
+def _value(value: common_pb2.AnyValue) -> AttributeValue:
+    """A Python value; None for an empty one, and for the string index, which has no meaning in these signals."""
+    kind = value.WhichOneof("value")
+    if kind == "kvlist_value":
+        return _attributes(value.kvlist_value.values)
+    if kind == "array_value":
+        return [_value(element) for element in value.array_value.values]
+    return None if kind is None or kind == "string_value_strindex" else getattr(value, kind)
+
+
+def _parse(kind: type[Parsed], raw: bytes) -> Parsed:
+    try:
+        return kind.FromString(raw)
+    except message.DecodeError as error:
+        raise DecodeError(f"{kind.DESCRIPTOR.name}: {len(raw)} bytes do not parse: {error}") from None
+
+
+# ---------------------------------------------------------------- files
+
+
+def read_file(path: Path) -> tuple[list[RawSpan], list[RawLog]]:
+    """All spans and log records of one OTLP export request in a file: protobuf (.pb) or JSON (.json).
+
+    A JSON file may also hold one request per line. Whether it is traces or logs is seen from a name that ends in
+    .logs.pb or .logs.json, or else from the content. Raises UsageError when the file cannot be read or has
+    another ending, DecodeError when its content is not OTLP.
+    """
+    if path.suffix not in (".pb", ".json"):
+        raise UsageError(f"{path}: a file named .pb (OTLP protobuf) or .json (OTLP JSON) expected")
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
+    named_logs = path.stem.endswith(".logs")
+    try:
+        return _read_json(content, named_logs) if path.suffix == ".json" else _read_protobuf(content, named_logs)
+    except DecodeError as error:
+        raise DecodeError(f"{path}: {error}") from None
+
+
+def _everything(_trace_id: bytes) -> bool:
+    return True
+
+
+def _read_protobuf(content: bytes, named_logs: bool) -> tuple[list[RawSpan], list[RawLog]]:
+    if not named_logs:
+        traces = split_traces(content, _everything)
+        if traces.spans or not traces.received:
+            return traces.spans, []
+    split = split_logs(content, _everything)
+    if split.received and not split.logs and (split.rejected or not named_logs):
+        raise DecodeError(f"none of its {split.received} records is a span or log record with valid ids")
+    return [], split.logs
+
+
+def _read_json(content: bytes, named_logs: bool) -> tuple[list[RawSpan], list[RawLog]]:
+    spans: list[RawSpan] = []
+    logs: list[RawLog] = []
+    for document in _documents(content):
+        if named_logs or otlp_json.is_logs(document):
+            logs += split_logs(otlp_json.logs_document_to_protobuf(document), _everything).logs
+        else:
+            spans += split_traces(otlp_json.traces_document_to_protobuf(document), _everything).spans
+    return spans, logs
+
+
+def _documents(content: bytes) -> list[Any]:
+    """The file as one JSON document, or as one per line (what the collector's file exporter writes)."""
+    try:
+        return [otlp_json.parse(content)]
+    except DecodeError:
+        lines = [line for line in content.splitlines() if line.strip()]
+        if len(lines) < 2 or b"}" not in lines[0]:
+            raise
+    return [otlp_json.parse(line) for line in lines]

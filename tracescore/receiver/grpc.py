@@ -1,0 +1,95 @@
+"""OTLP/gRPC: the Export methods of the three services, on raw bytes.
+
+Generic handlers, without generated servicers: those would parse every request in full before anybody has asked
+whether one of its traces is wanted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import anyio
+import grpc
+from google.protobuf import any_pb2, duration_pb2
+from google.rpc import error_details_pb2, status_pb2
+
+from tracescore.errors import ListenError
+from tracescore.listener import bind
+from tracescore.receiver import answers
+from tracescore.receiver.intake import Intake, Refused, Signal
+
+SERVICES: dict[str, Signal] = {
+    "opentelemetry.proto.collector.trace.v1.TraceService": "traces",
+    "opentelemetry.proto.collector.logs.v1.LogsService": "logs",
+    "opentelemetry.proto.collector.metrics.v1.MetricsService": "metrics",
+}
+
+_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
+_SETTING = "receiver.grpc.listen"
+_GRACE = 5.0
+"""Seconds that requests in flight have at shutdown; as for the other listeners."""
+
+Context = grpc.aio.ServicerContext[bytes, bytes]
+Export = Callable[[bytes, Context], Awaitable[bytes]]
+
+
+@asynccontextmanager
+async def serving_grpc(intake: Intake, address: str) -> AsyncIterator[str]:
+    """Serves on `address` while the block runs and yields the address really bound.
+
+    Requests in flight are answered before the block is left. ListenError when the address is taken or not ours.
+    """
+    server = grpc.aio.server(
+        options=[
+            ("grpc.max_receive_message_length", intake.max_request),
+            ("grpc.so_reuseport", 0),  # or a second process would share the port, and each get half of every trace
+            ("grpc.per_message_decompression", 0),  # inflated by `inflate`, which knows when to stop
+        ]
+    )
+    for service, signal in SERVICES.items():
+        handler = grpc.unary_unary_rpc_method_handler(_export(intake, signal))
+        server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, {"Export": handler})])
+    bind(address, _SETTING).close()  # says what is wrong; gRPC itself only says that something is
+    try:
+        port = server.add_insecure_port(address)
+    except RuntimeError:
+        raise ListenError(f"{_SETTING}: cannot listen on {address}; set another address") from None
+    await server.start()
+    try:
+        yield f"{address.rpartition(':')[0]}:{port}"
+    finally:
+        with anyio.CancelScope(shield=True):
+            await server.stop(_GRACE)
+
+
+def _export(intake: Intake, signal: Signal) -> Export:
+    async def export(body: bytes, context: Context) -> bytes:
+        try:
+            rejected = await intake.accept("grpc", signal, body, _encoding(body))
+        except Refused as refused:
+            intake.count_refused("grpc", refused.reason)
+            trailers = _retry_trailers(refused, intake.retry_after) if refused.verdict.retryable else ()
+            await context.abort(_CODES[refused.verdict.grpc_code], refused.message, trailers)
+        return answers.exported(signal, rejected)
+
+    return export
+
+
+def _encoding(body: bytes) -> str:
+    """How a message is compressed. gRPC hides the header from handlers, but no OTLP request begins like these."""
+    return "gzip" if body.startswith(b"\x1f\x8b") else "deflate" if body.startswith(b"\x78") else ""
+
+
+def _retry_trailers(refused: Refused, retry_after: float) -> tuple[tuple[str, bytes], ...]:
+    """RetryInfo, inside the status as the specification has it, and alone, where opentelemetry-python looks for it."""
+    delay = duration_pb2.Duration()
+    delay.FromMilliseconds(int(retry_after * 1000))
+    retry = error_details_pb2.RetryInfo(retry_delay=delay)
+    detail = any_pb2.Any()
+    detail.Pack(retry)
+    status = status_pb2.Status(code=refused.verdict.grpc_code, message=refused.message, details=[detail])
+    return (
+        ("grpc-status-details-bin", status.SerializeToString()),
+        ("google.rpc.retryinfo-bin", retry.SerializeToString()),
+    )
