@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
+from prometheus_client import CollectorRegistry
+
+from tracescore import config
 from tracescore.formulas import Vector
 
 
@@ -23,3 +26,30 @@ class Embedder(Protocol):
     async def close(self) -> None:
         """Releases connections; may be called twice."""
         ...
+
+
+def _openai(settings: config.OpenAIEmbedder, registry: CollectorRegistry) -> Embedder:
+    from tracescore.embedder.openai import OpenAIEmbedder  # noqa: PLC0415 - each embedder brings its own libraries
+
+    return OpenAIEmbedder(settings, registry)
+
+
+def _sentence_transformers(settings: config.LocalEmbedder, _registry: CollectorRegistry) -> Embedder:
+    from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder  # noqa: PLC0415
+
+    return SentenceTransformersEmbedder(settings)
+
+
+EMBEDDERS: Mapping[str, Callable[[Any, CollectorRegistry], Embedder]] = {
+    "openai": _openai,
+    "sentence_transformers": _sentence_transformers,
+}
+"""Embedders by `embedder.kind`."""
+
+
+def build_embedder(settings: config.EmbedderSettings, registry: CollectorRegistry) -> Embedder:
+    """The embedder that `settings` describe.
+
+    Raises MissingExtra when it needs a package that is not installed, UsageError when its key is not there.
+    """
+    return EMBEDDERS[settings.kind](settings, registry)

@@ -1,0 +1,227 @@
+"""Whether a judge can do the work, which model answers, and what it costs, against a real HTTP server."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.judging import AnyEmbedder, Built, failure
+from tests.openai_server import OpenAIServer, Reply, by, openai_server, sensible
+from tests.scripted import interaction
+from tracescore import config
+from tracescore.errors import JudgeUnfit
+from tracescore.evaluators import build_evaluators, evaluate_all
+from tracescore.judge.client import OpenAIJudge
+from tracescore.judge.epoch import STEADY
+from tracescore.model import LIVE_MEASURES, Unscored
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with openai_server() as running:
+        yield running
+
+
+# ---------------------------------------------------------------- the probe
+
+
+async def test_a_fit_judge_is_ready_after_one_request(server) -> None:
+    async with Built(server) as built:
+        assert not built.judge.ready
+        await built.judge.probe()
+        assert built.judge.ready
+        assert built.value("tracescore_judge_ready", judge="m") == 1
+    assert len(server.requests) == 1
+
+
+def _knowing(**refused):
+    """A server that answers 400 to parameters it does not know."""
+
+    def script(request):
+        for field, values in refused.items():
+            value = request.body.get(field)
+            kind = value["type"] if isinstance(value, dict) else "any"
+            if value is not None and kind in values:
+                return Reply.error(400, "unsupported_parameter", f"{field} is not supported", field)
+        return sensible(request)
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        (_knowing(), ("json_schema", "max_completion_tokens", 0)),
+        (_knowing(response_format={"json_schema"}), ("json_object", "max_completion_tokens", 0)),
+        (_knowing(response_format={"json_schema", "json_object"}), (None, "max_completion_tokens", 0)),
+        (_knowing(max_completion_tokens={"any"}), ("json_schema", "max_tokens", 0)),
+        (_knowing(temperature={"any"}), ("json_schema", "max_completion_tokens", None)),
+        (
+            _knowing(
+                temperature={"any"}, max_completion_tokens={"any"}, response_format={"json_schema", "json_object"}
+            ),
+            (None, "max_tokens", None),
+        ),
+    ],
+)
+async def test_what_the_endpoint_understands_is_found_by_asking(server, script, expected) -> None:
+    server.script = script
+    async with Built(server) as built:
+        await built.judge.probe()
+        await built.judge.session("k").claims("", "A.")
+    body = server.requests[-1].body
+    mode, limit, temperature = expected
+    assert body.get("response_format", {}).get("type") == mode
+    assert [key for key in body if key.startswith("max_")] == [limit]
+    assert body.get("temperature") == temperature
+
+
+async def test_a_mode_that_gives_garbage_is_not_used(server) -> None:
+    server.script = lambda r: Reply("garbage") if r.body.get("response_format") else sensible(r)
+    async with Built(server) as built:
+        await built.judge.probe()
+    assert ["response_format" in request.body for request in server.requests] == [True, True, False]
+
+
+def _cutting(keep):
+    """A runtime that silently cuts long texts."""
+
+    def script(request):
+        if not request.is_probe:
+            return sensible(request)
+        data = request.data | {"evidence": keep(request.data["evidence"])}
+        message = {"role": "user", "content": f"DATA\n{json.dumps(data)}\nEND"}
+        messages = [request.body["messages"][0], message]
+        return sensible(type(request)(request.path, request.headers, json.dumps({"messages": messages}).encode()))
+
+    return script
+
+
+def _all(verdict):
+    return lambda r: Reply.json(
+        {
+            "verdicts": [
+                {"id": row["id"], "quote": r.data["evidence"][0], "verdict": verdict} for row in r.data["statements"]
+            ]
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "advice"),
+    [
+        (_cutting(lambda texts: texts[:20]), "did not find what the last lines of a text of about 6000 tokens say"),
+        (_cutting(lambda texts: texts[-20:]), "did not find what the first lines of a text of about 6000 tokens say"),
+        (_all("supported"), "found support for statements that are not in the text; use another model"),
+        (_all("not_found"), "did not find what the last lines"),
+        (lambda _r: Reply("Looks fine to me."), "use a model that can write JSON"),
+        (lambda _r: Reply("", finish="length"), "the reply was cut off; give the model a larger context window"),
+        (lambda _r: Reply(None, refusal="no"), "refused a harmless question; use another model"),
+        (lambda _r: Reply.error(401, "invalid_api_key"), "HTTP 401 invalid_api_key: not let in; check judge.api_key"),
+        (lambda _r: Reply.error(404), "HTTP 404: not there; check judge.base_url and .model"),
+        (lambda _r: Reply.error(400, "context_length_exceeded"), "reads too little"),
+    ],
+)
+async def test_a_judge_that_cannot_judge_is_refused_with_what_to_change(server, script, advice) -> None:
+    server.script = script
+    async with Built(server) as built:
+        error = await failure(built.judge.probe())
+        assert isinstance(error, JudgeUnfit)
+        assert advice in error.detail
+        assert "\n" not in error.detail
+        assert not built.judge.ready
+
+
+async def test_a_judge_that_comes_back_is_ready_again(server) -> None:
+    server.queue(Reply.error(503, headers={"Retry-After": "0"}), Reply.error(503))
+    async with Built(server) as built:
+        assert (await failure(built.judge.probe())).reason == "judge_unreachable"
+        await built.judge.probe()
+        assert built.judge.ready
+
+
+# ---------------------------------------------------------------- who answered
+
+
+async def test_two_models_within_one_interaction_are_not_scored(server) -> None:
+    server.script = lambda r: by("model-b" if r.prompt == "verify_coverage" else "model-a")(r)
+    evaluators = build_evaluators(LIVE_MEASURES, config.Evaluators(), AnyEmbedder({}))
+    async with Built(server) as built:
+        result = await evaluate_all(interaction(), evaluators, built.judge, time.time)
+    assert [e.reason for e in result.evaluations if isinstance(e, Unscored)] == ["judge_mixed"] * 3
+
+
+async def test_another_model_is_a_new_epoch_only_when_it_stays(server) -> None:
+    async def epoch(model: str) -> int:
+        server.script = by(model)
+        session = built.judge.session("k")
+        await session.reverse_questions("Any.", 1)
+        return session.epoch
+
+    async with Built(server) as built:
+        flips = [await epoch(model) for model in ["a", "b", "a", *"bb", "a", *"bbbb", "a"]]
+        assert set(flips) == {0}
+        assert built.value("tracescore_judge_info", model="a", epoch="0") == 1
+        steps = [await epoch("b") for _ in range(STEADY + 1)]
+        assert steps == [0] * STEADY + [1]
+        assert built.value("tracescore_judge_info") == 1
+        assert built.value("tracescore_judge_info", model="b", epoch="1") == 1
+
+
+async def test_what_one_model_said_is_not_remembered_for_another(server) -> None:
+    async with Built(server) as built:
+        for model, calls in [("a", 1), ("a", 1), ("b", 2), ("b", 3), ("b", 4)]:
+            server.script = by(model)
+            session = built.judge.session("k")
+            await session.reverse_questions("Any.", 1)
+            await session.required_parts("A?", ())
+            assert len(server.sent("required_parts")) == calls
+        await built.judge.session("k").required_parts("A?", ())
+        assert len(server.sent("required_parts")) == 5
+
+
+def test_the_fingerprint_holds_embedder_and_parameters(server) -> None:
+    def fingerprint(**settings) -> str:
+        judge = Built(server, **settings).judge
+        assert isinstance(judge, OpenAIJudge)
+        return judge._epochs.fingerprint
+
+    found = {fingerprint(), fingerprint(embedder=AnyEmbedder({})), fingerprint(parameters={"seed": 1})}
+    assert len(found) == 3
+    assert fingerprint() == fingerprint()
+
+
+# ---------------------------------------------------------------- what it costs
+
+
+async def test_tokens_and_money_are_added_up_per_interaction_and_operation(server) -> None:
+    async with Built(server, price=config.Price(input=2.0, output=10.0)) as built:
+        session = built.judge.session("k")
+        await session.claims("", "A.")
+        await session.reverse_questions("A.", 1)
+        usage = session.usage
+        assert (usage.calls, usage.input_tokens, usage.output_tokens) == (2, 2000, 100)
+        assert usage.cost == pytest.approx(2 * (1000 * 2.0 + 50 * 10.0) / 1e6)
+        assert built.value("tracescore_judge_tokens_total", operation="claims", direction="input") == 1000
+        assert built.value("tracescore_judge_cost_total", operation="claims") == pytest.approx(usage.cost / 2)
+
+
+async def test_without_a_price_the_cost_is_unknown_not_zero(server) -> None:
+    async with Built(server) as built:
+        session = built.judge.session("k")
+        await session.claims("", "A.")
+        assert session.usage.cost is None
+
+
+async def test_a_reply_without_token_counts_is_estimated_and_said_so(server) -> None:
+    server.script = lambda r: Reply(**{**vars(sensible(r)), "usage": None})
+    async with Built(server) as built:
+        session = built.judge.session("k")
+        await session.claims("", "A.")
+        assert session.usage.input_tokens > 300
+        assert built.value("tracescore_judge_usage_estimated_total") == 1

@@ -1,0 +1,266 @@
+"""What the OpenAI-compatible judge sends to a real HTTP server, and how often."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+
+import anyio
+import pytest
+
+from tests.judging import EVIDENCE, SUPPORT, AnyEmbedder, Built, failure
+from tests.openai_server import OpenAIServer, Reply, openai_server, sensible
+from tests.scripted import interaction
+from tracescore import config
+from tracescore.errors import UsageError
+from tracescore.evaluators import build_evaluators, evaluate_all
+from tracescore.judge.operations import Vocabulary
+from tracescore.model import LIVE_MEASURES, MEASURES, Message
+from tracescore.together import together
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def server() -> Iterator[OpenAIServer]:
+    with openai_server() as running:
+        yield running
+
+
+# ---------------------------------------------------------------- how often it asks
+
+
+@pytest.mark.parametrize(
+    ("measures", "cold", "warm"),
+    [
+        (LIVE_MEASURES, 5, 4),
+        (("answer_relevancy", "completeness"), 3, 2),
+        (("answer_relevancy",), 1, 1),
+        (MEASURES, 8, 6),
+    ],
+)
+@pytest.mark.parametrize("history", [(), (Message("user", "Can items be returned?"),)])
+async def test_an_interaction_costs_so_many_calls(server, measures, cold, warm, history) -> None:
+    if history and measures == ("answer_relevancy",):
+        cold, warm = 2, 1  # the stand-alone question
+    evaluators = build_evaluators(measures, config.Evaluators(), AnyEmbedder({}))
+    async with Built(server) as built:
+        for number, calls in enumerate([cold, warm]):
+            before = len(server.requests)
+            asked = interaction(
+                "How many days?",
+                f"Within 3{number} days.",
+                contexts=("Days: 30.",),
+                reference="30 days.",
+                history=history,
+            )
+            result = await evaluate_all(asked, evaluators, built.judge, time.time)
+            assert len(server.requests) - before == calls == result.usage.calls
+            assert len(result.scores()) == len(measures), result.evaluations
+
+
+async def test_simultaneous_interactions_with_one_question_share_its_call(server) -> None:
+    async with Built(server) as built:
+        sessions = [built.judge.session(str(number)) for number in range(5)]
+        found = await together([lambda s=s: s.required_parts("What and why?", ()) for s in sessions])
+    assert server.prompts == ["required_parts"]
+    assert all(parts == found[0] for parts in found)
+
+
+async def test_parts_are_remembered_by_question_and_history(server) -> None:
+    async with Built(server) as built:
+        for question, history in [("A?", ()), ("A?", ()), ("B?", ()), ("A?", (Message("user", "B?"),))]:
+            await built.judge.session("k").required_parts(question, history)
+    assert len(server.sent("required_parts")) == 3
+
+
+async def test_whoever_waits_takes_over_from_a_cancelled_asker(server) -> None:
+    server.queue(Reply(delay=30))
+    async with Built(server) as built, anyio.create_task_group() as tasks:
+        leader = anyio.CancelScope()
+
+        async def lead() -> None:
+            with leader:
+                await built.judge.session("a").required_parts("A?", ())
+
+        tasks.start_soon(lead)
+        await anyio.to_thread.run_sync(server.received.wait, 10)
+        leader.cancel()
+        assert (await built.judge.session("b").required_parts("A?", ())).parts == ("A",)
+
+
+async def test_calls_at_once_are_limited(server) -> None:
+    server.script = lambda request: Reply(**{**vars(sensible(request)), "delay": 0.05})
+    async with Built(server, max_concurrency=3) as built:
+        asks = [lambda n=n: built.judge.session("k").claims("", f"Text {n}.") for n in range(12)]
+        await together(asks)
+    assert server.most_in_flight == 3
+
+
+# ---------------------------------------------------------------- what it sends
+
+SECRETS = {"question": "QUESTIONWORD", "history": "HISTORYWORD", "contexts": "CONTEXTWORD", "answer": "ANSWERWORD"}
+NEVER = {
+    "reverse_questions": {"question", "history", "contexts"},
+    "required_parts": {"answer", "contexts"},
+    "claims": {"history", "contexts"},
+    "verify_support": {"history", "answer"},
+    "verify_coverage": {"contexts"},
+    "verify_precision": {"history", "contexts"},
+    "verify_recall": {"history", "contexts"},
+}
+"""What the bodies of each prompt must not hold. Claims are texts of the answer, but not the answer itself."""
+
+
+def _leak_script(request):
+    """Claims that do not repeat the text, so that a body with the answer's word has it from the answer."""
+    if request.prompt == "claims":
+        return Reply.json({"claims": [{"from": "t1", "text": "Something is said."}]})
+    return sensible(request)
+
+
+async def test_no_operation_sees_what_it_must_not_see(server) -> None:
+    server.script = _leak_script
+    asked = interaction(
+        f"Why {SECRETS['question']}?",
+        f"Because {SECRETS['answer']}.",
+        contexts=(f"It is {SECRETS['contexts']}.",),
+        history=(Message("user", f"Earlier {SECRETS['history']}."), Message("assistant", "Yes.")),
+        reference="Since REFERENCEWORD.",
+    )
+    evaluators = build_evaluators(MEASURES, config.Evaluators(), AnyEmbedder({}))
+    async with Built(server) as built:
+        await evaluate_all(asked, evaluators, built.judge, time.time)
+    assert set(server.prompts) == set(NEVER)
+    for request in server.requests:
+        for field in NEVER[request.prompt]:
+            assert SECRETS[field].encode() not in request.raw, f"{request.prompt} saw the {field}"
+
+
+DATA_OF = {
+    "reverse_questions": {"answer", "count"},
+    "required_parts": {"history", "question"},
+    "claims": {"question", "sentences"},
+    **{f"verify_{v.name.lower()}": {"evidence", "question", "statements"} for v in Vocabulary},
+}
+
+
+async def test_requests_hold_the_fields_of_their_operation_and_nothing_else(server) -> None:
+    evaluators = build_evaluators(MEASURES, config.Evaluators(), AnyEmbedder({}))
+    async with Built(server) as built:
+        await evaluate_all(interaction(reference="R."), evaluators, built.judge, time.time)
+    assert {request.prompt: set(request.data) for request in server.requests} == DATA_OF
+    fields = {"model", "messages", "response_format", "temperature", "max_completion_tokens"}
+    assert all(set(request.body) == fields for request in server.requests)
+
+
+async def test_required_parts_are_the_same_whatever_the_answer(server) -> None:
+    async with Built(server) as built:
+        for answer in ("A.", "B."):
+            await evaluate_all(
+                interaction(f"Q {answer}?", answer),
+                build_evaluators(["completeness"], config.Evaluators(), None),
+                built.judge,
+                time.time,
+            )
+    bodies = [request.data for request in server.sent("required_parts")]
+    assert bodies == [{"history": [], "question": "Q A.?"}, {"history": [], "question": "Q B.?"}]
+
+
+async def test_statements_go_out_in_an_order_of_the_interaction_and_come_back_in_theirs(server) -> None:
+    statements = [f"Items can be returned within {days} days." for days in (30, *range(31, 39))]
+    async with Built(server) as built:
+        for key in ("a", "a", "b"):
+            verdicts = await built.judge.session(key).verify(statements, EVIDENCE, SUPPORT)
+            assert [verdict.value for verdict in verdicts] == ["supported"] + ["contradicted"] * 8
+    first, again, other = ([row["text"] for row in r.data["statements"]] for r in server.sent("verify_support"))
+    assert first == again != other
+    assert sorted(first) == sorted(statements) != first
+
+
+async def test_instructions_come_first_and_are_the_same_bytes_each_time(server) -> None:
+    async with Built(server) as built:
+        for text in ("A.", "B."):
+            await built.judge.session("k").claims("", text)
+    first, second = (request.raw for request in server.requests)
+    shared = next(at for at, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
+    assert shared > len(server.requests[0].body["messages"][0]["content"])
+
+
+async def test_parameters_of_the_user_come_last(server) -> None:
+    async with Built(server, parameters={"temperature": 0.5, "seed": 7, "max_tokens": 99}) as built:
+        await built.judge.session("k").claims("", "A.")
+    body = server.requests[0].body
+    assert (body["temperature"], body["seed"], body["max_tokens"]) == (0.5, 7, 99)
+    assert "max_completion_tokens" not in body
+
+
+# ---------------------------------------------------------------- keys
+
+
+async def test_the_key_goes_to_the_endpoint_and_nowhere_else(server, monkeypatch, caplog) -> None:
+    monkeypatch.setenv("JUDGE_KEY", "sk-very-secret")
+    server.queue(Reply.error(401, "invalid_api_key", "Incorrect API key provided: sk-very-secret"))
+    with caplog.at_level(logging.DEBUG):
+        async with Built(server, api_key=config.Secret(env="JUDGE_KEY")) as built:
+            error = await failure(built.judge.session("k").claims("", "What a user wrote."))
+    assert server.requests[0].headers["Authorization"] == "Bearer sk-very-secret"
+    assert error.detail == "HTTP 401 invalid_api_key: not let in; check judge.api_key"
+    shown = f"{caplog.text} {built.judge!r} {vars(built.judge)!r} {error!r} {error.__cause__!r}"
+    assert "sk-very-secret" not in shown
+    assert "What a user wrote" not in shown
+
+
+async def test_without_a_key_none_is_sent_whatever_the_environment_holds(server, monkeypatch) -> None:
+    for name in ("OPENAI_API_KEY", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID", "OPENAI_ADMIN_KEY"):
+        monkeypatch.setenv(name, "of-another-endpoint")
+    async with Built(server) as built:
+        await built.judge.session("k").claims("", "A.")
+    assert "of-another-endpoint" not in str(server.requests[0].headers)
+    assert "Authorization" not in server.requests[0].headers
+
+
+def test_a_key_that_is_not_there_is_said_before_anything_starts(server, monkeypatch) -> None:
+    monkeypatch.delenv("JUDGE_KEY", raising=False)
+    with pytest.raises(UsageError, match=r"judge\.api_key: environment variable JUDGE_KEY is not set or empty"):
+        Built(server, api_key=config.Secret(env="JUDGE_KEY"))
+
+
+# ---------------------------------------------------------------- long input
+
+
+@pytest.mark.parametrize("embedder", [None, AnyEmbedder({})], ids=["words", "vectors"])
+async def test_evidence_that_does_not_fit_is_chosen_by_nearness_to_the_statements(server, embedder) -> None:
+    filler = [f"Paragraph {n} tells a long story about gardens, rivers and old houses. " * 12 for n in range(60)]
+    needle = "The warranty of the blue kettle lasts seven years."
+    async with Built(server, max_input_tokens=2_000) as built:
+        verdicts = await built.judge.session("k").verify([needle], [*filler[:40], needle, *filler[40:]], SUPPORT)
+    (request,) = server.requests
+    assert sum(len(text) for text in request.data["evidence"]) < 3 * 2_000
+    if embedder is None:
+        assert verdicts[0] is not None
+        assert verdicts[0].value == "supported"
+
+
+async def test_a_long_answer_is_read_for_claims_in_several_requests(server) -> None:
+    text = " ".join(f"Sentence number {n} says something of its own." for n in range(400))
+    async with Built(server) as built:
+        claims = await built.judge.session("k").claims("", text)
+    assert len(claims) == 400
+    assert len(server.requests) > 1
+
+
+async def test_a_text_that_cannot_be_split_is_too_long(server) -> None:
+    async with Built(server, max_input_tokens=1_000) as built:
+        error = await failure(built.judge.session("k").reverse_questions("word " * 2_000, 3))
+    assert error.reason == "judge_input_too_long"
+    assert "at most 1000 (judge.max_input_tokens)" in error.detail
+    assert server.requests == []
+
+
+async def test_the_oldest_turns_of_a_long_history_are_left_out(server) -> None:
+    history = [Message("user", f"Turn {n}. " + "word " * 300) for n in range(10)]
+    async with Built(server, max_input_tokens=1_500) as built:
+        await built.judge.session("k").required_parts("And then?", history)
+    assert [turn["text"][:7] for turn in server.requests[0].data["history"]] == ["Turn 8.", "Turn 9."]

@@ -1,0 +1,87 @@
+"""The OpenAI-compatible embedder against a real HTTP server."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+
+import numpy as np
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tests.openai_server import OpenAIServer, Reply, bag, openai_server
+from tracescore import config
+from tracescore.embedder import build_embedder
+from tracescore.embedder.openai import OpenAIEmbedder
+from tracescore.errors import EmbedderError
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[OpenAIServer]:
+    with openai_server() as running:
+        yield running
+
+
+@pytest.fixture
+async def embedder(server: OpenAIServer) -> AsyncIterator[OpenAIEmbedder]:
+    settings = config.OpenAIEmbedder(kind="openai", model="e", base_url=server.url, max_retries=1)
+    built = build_embedder(settings, CollectorRegistry())
+    yield built
+    await built.close()
+    await built.close()
+
+
+async def test_vectors_come_back_in_the_order_of_the_texts(server, embedder) -> None:
+    texts = [f"word{n % 150} of {n % 7}" for n in range(300)]
+    vectors = await embedder.embed(texts)
+    assert vectors.dtype == np.float64
+    assert np.array_equal(vectors, np.array([bag(text) for text in texts]))
+    sent = [text for request in server.requests for text in request.body["input"]]
+    assert len(server.requests) > 1
+    assert len(sent) == len(set(sent)) == len(set(texts))
+
+
+async def test_no_texts_no_request(server, embedder) -> None:
+    assert (await embedder.embed([])).shape[0] == 0
+    assert server.requests == []
+
+
+async def test_a_blank_text_is_refused_before_it_is_sent(server, embedder) -> None:
+    with pytest.raises(EmbedderError, match="a blank text has no vector"):
+        await embedder.embed(["a", " "])
+    assert server.requests == []
+
+
+def _rows(*rows) -> Reply:
+    return Reply(raw=json.dumps({"data": [{"index": at, "embedding": row} for at, row in rows]}).encode())
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        (_rows((0, [1.0])), "2 vectors expected; got 1"),
+        (_rows((0, [1.0]), (0, [2.0])), "2 vectors expected; got 2"),
+        (_rows((0, [1.0]), (1, [1.0, 2.0])), "the reply holds no vectors of one length"),
+        (_rows((0, []), (1, [])), "2 vectors expected; got 2"),
+        (_rows((0, ["a"]), (1, ["b"])), "the reply holds no vectors of one length"),
+        (
+            Reply(raw=b'{"data": [{"index": 0, "embedding": [1e999]}, {"index": 1, "embedding": [1.0]}]}'),
+            "not finite|JSON",
+        ),
+        (Reply(raw=b'{"data": "none"}'), "2 vectors expected; got 0"),
+        (Reply(raw=b"<html>"), "the answer is not a JSON object"),
+        (Reply.error(401), "unfit: HTTP 401: not let in; check embedder.api_key"),
+        (Reply.error(429, "insufficient_quota"), "quota"),
+    ],
+)
+async def test_a_reply_without_proper_vectors_is_an_error(server, embedder, reply, message) -> None:
+    server.queue(reply)
+    with pytest.raises(EmbedderError, match=message):
+        await embedder.embed(["a", "b"])
+
+
+async def test_a_failure_that_may_pass_is_tried_again(server, embedder) -> None:
+    server.queue(Reply.error(503, headers={"Retry-After": "0"}))
+    assert (await embedder.embed(["a"])).shape == (1, 256)

@@ -1,0 +1,89 @@
+"""Vectors from any endpoint that speaks the OpenAI embeddings API."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, Literal, get_args
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter
+
+from tracescore import config
+from tracescore.endpoint import CallFailed, Cause, Endpoint
+from tracescore.errors import EmbedderError
+from tracescore.formulas import Vector
+from tracescore.together import together
+
+_BATCH = 128
+"""Texts per request; endpoints take between 96 and 2,048."""
+
+
+class OpenAIEmbedder:
+    """See `Embedder`. Raises UsageError when the key that the settings name is not there."""
+
+    def __init__(self, settings: config.OpenAIEmbedder, registry: CollectorRegistry) -> None:
+        key = settings.api_key.read("embedder.api_key") if settings.api_key else ""
+        self._model = settings.model
+        self._patience = settings.timeout * (settings.max_retries + 1)
+        self._endpoint = Endpoint(
+            settings.base_url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "embedder"
+        )
+        self._requests = Counter(
+            "tracescore_embedder_requests",
+            "Requests to the embedder, by how they ended.",
+            ["outcome"],
+            registry=registry,
+        )
+        for outcome in ("ok", *get_args(Cause)):
+            self._requests.labels(outcome)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._model
+
+    async def embed(self, texts: Sequence[str]) -> Vector:
+        """Array of shape (len(texts), d); a text that occurs twice is sent once. EmbedderError when it cannot."""
+        if any(not text.strip() for text in texts):
+            raise EmbedderError("a blank text has no vector")
+        distinct = list(dict.fromkeys(texts))
+        batches = [distinct[start : start + _BATCH] for start in range(0, len(distinct), _BATCH)]
+        try:
+            rows = await together([partial(self._batch, batch) for batch in batches])
+        except CallFailed as failure:
+            raise EmbedderError(f"embedder {failure}") from None
+        if len({row.shape[1] for row in rows}) > 1:
+            raise EmbedderError("the vectors differ in length")
+        index = {text: row for row, text in enumerate(distinct)}
+        vectors: Vector = np.concatenate(rows) if rows else np.empty((0, 0))
+        return vectors[[index[text] for text in texts]]
+
+    async def close(self) -> None:
+        """Releases connections; may be called twice."""
+        await self._endpoint.close()
+
+    async def _batch(self, texts: Sequence[str]) -> Vector:
+        body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        payload = await self._endpoint.post("/embeddings", body, time.monotonic() + self._patience, self._observe)
+        return _vectors(payload, len(texts))
+
+    def _observe(self, outcome: Cause | Literal["ok"], _seconds: float) -> None:
+        self._requests.labels(outcome).inc()
+
+
+def _vectors(payload: Mapping[str, Any], count: int) -> Vector:
+    """The rows of a reply in the order of their indexes; EmbedderError unless there are `count` proper ones."""
+    data = payload.get("data")
+    rows = data if isinstance(data, list) else []
+    try:
+        ordered = sorted(rows, key=lambda row: int(row["index"]))
+        vectors = np.array([row["embedding"] for row in ordered], dtype=np.float64)
+    except (KeyError, TypeError, ValueError):
+        raise EmbedderError("the reply holds no vectors of one length") from None
+    if [row["index"] for row in ordered] != list(range(count)) or vectors.ndim != 2 or vectors.shape[1] == 0:
+        raise EmbedderError(f"{count} vectors expected; got {len(rows)}")
+    if not np.isfinite(vectors).all():
+        raise EmbedderError("the vectors hold values that are not finite")
+    return vectors

@@ -1,0 +1,109 @@
+"""What is measured: one file per measure, which share nothing but the session, and `EVALUATORS`, the table of them."""
+
+from __future__ import annotations
+
+import logging
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Protocol
+
+from tracescore import config
+from tracescore.embedder import Embedder
+from tracescore.errors import EmbedderError, JudgeError
+from tracescore.evaluators.answer_correctness import AnswerCorrectness
+from tracescore.evaluators.answer_relevancy import AnswerRelevancy
+from tracescore.evaluators.completeness import Completeness
+from tracescore.evaluators.eligibility import skip_reason
+from tracescore.evaluators.faithfulness import Faithfulness
+from tracescore.judge.operations import Judge, Session
+from tracescore.model import Clock, Evaluation, Interaction, Measure, Result, Unscored
+from tracescore.together import together
+
+__all__ = ["EVALUATORS", "Evaluator", "build_evaluators", "evaluate_all", "skip_reason"]
+
+logger = logging.getLogger("tracescore.evaluators")
+
+
+class Evaluator(Protocol):
+    """Computes one measure of an interaction that holds what the measure reads (see `skip_reason`)."""
+
+    @property
+    def measure(self) -> Measure:
+        """The measure's name."""
+        ...
+
+    async def evaluate(self, interaction: Interaction, session: Session) -> Evaluation:
+        """A Score, or Unscored with the reason. JudgeError and EmbedderError go through to the caller."""
+        ...
+
+
+def _answer_relevancy(settings: config.Evaluators, embedder: Embedder | None) -> Evaluator:
+    if embedder is None:
+        raise ValueError(
+            "answer_relevancy: needs an embedder; configure an embedder, or leave answer_relevancy out of measures"
+        )
+    return AnswerRelevancy(embedder, settings.questions, settings.count_abstentions_as)
+
+
+EVALUATORS: Mapping[Measure, Callable[[config.Evaluators, Embedder | None], Evaluator]] = {
+    "answer_relevancy": _answer_relevancy,
+    "completeness": lambda _settings, _embedder: Completeness(),
+    "faithfulness": lambda settings, _embedder: Faithfulness(settings.questions),
+    "answer_correctness": lambda settings, embedder: AnswerCorrectness(embedder, settings.weights, settings.beta),
+}
+"""Evaluators by measure."""
+
+
+def build_evaluators(
+    measures: Sequence[Measure], settings: config.Evaluators, embedder: Embedder | None
+) -> list[Evaluator]:
+    """Evaluators of `measures`, in that order. ValueError when one needs an embedder and there is none."""
+    return [EVALUATORS[measure](settings, embedder) for measure in dict.fromkeys(measures)]
+
+
+async def evaluate_all(interaction: Interaction, evaluators: Sequence[Evaluator], judge: Judge, clock: Clock) -> Result:
+    """All measures of one interaction, side by side; each fails by itself.
+
+    Answers by two models within the interaction make all measures Unscored(`judge_mixed`): which of them came
+    from which model can no longer be said.
+    """
+    session = judge.session(interaction.key)
+    evaluations = await together([partial(_evaluate, evaluator, interaction, session) for evaluator in evaluators])
+    if any(isinstance(evaluation, Unscored) and evaluation.reason == "judge_mixed" for evaluation in evaluations):
+        evaluations = [_mixed(evaluation) for evaluation in evaluations]
+    return Result(interaction, tuple(evaluations), judge.name, session.epoch, session.usage, clock())
+
+
+async def _evaluate(evaluator: Evaluator, interaction: Interaction, session: Session) -> Evaluation:
+    skip = skip_reason(interaction, evaluator.measure)
+    if skip is not None:
+        return Unscored(evaluator.measure, skip)
+    try:
+        return await evaluator.evaluate(interaction, session)
+    except JudgeError as error:
+        return Unscored(evaluator.measure, error.reason, error.detail)
+    except EmbedderError as error:
+        return Unscored(evaluator.measure, "embedder_failed", str(error))
+    except Exception as error:  # noqa: BLE001 - one interaction must not stop the stage
+        _log_defect(evaluator.measure, interaction, error)
+        return Unscored(evaluator.measure, "internal_error", type(error).__name__)
+
+
+def _mixed(evaluation: Evaluation) -> Evaluation:
+    if isinstance(evaluation, Unscored) and evaluation.outcome == "skipped":
+        return evaluation
+    return Unscored(evaluation.measure, "judge_mixed", "different models answered for one interaction")
+
+
+def _log_defect(measure: Measure, interaction: Interaction, error: Exception) -> None:
+    """Where it happened, without the error's text, which may repeat what users wrote."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = " < ".join(f"{frame.filename}:{frame.lineno}:{frame.name}" for frame in reversed(frames))
+    logger.error(
+        "evaluation failed measure=%s trace_id=%s error=%s at=%s",
+        measure,
+        interaction.trace_id,
+        type(error).__name__,
+        where,
+    )

@@ -1,0 +1,46 @@
+"""Whether the answer contains everything that was asked for."""
+
+from __future__ import annotations
+
+from tracescore import formulas
+from tracescore.judge.operations import Session, Vocabulary
+from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
+
+CREDITS = {"covered": 1.0, "partial": 0.5, "missing": 0.0}
+
+
+class Completeness:
+    """Mean credit over the parts that the question requires, which the judge lists without seeing the answer.
+
+    `details["strict"]` counts a partly covered part as missing.
+    """
+
+    measure: Measure = "completeness"
+
+    async def evaluate(self, interaction: Interaction, session: Session) -> Evaluation:
+        """See `Evaluator`. Whether what the answer tells is true does not matter here."""
+        question, answer = interaction.question or "", interaction.answer or ""
+        if not answer.strip():
+            return Score(self.measure, 0.0, label="blank", details={"strict": 0.0})
+        required = await session.required_parts(question, interaction.history)
+        if not required.parts:
+            return Unscored(self.measure, "no_parts")
+        verdicts = await session.verify(required.parts, [answer], Vocabulary.COVERAGE, required.standalone)
+        items = tuple(
+            Item("part", part, verdict.value, verdict.quote, CREDITS[verdict.value]) if verdict else Item("part", part)
+            for part, verdict in zip(required.parts, verdicts, strict=True)
+        )
+        return self._of(items)
+
+    def _of(self, items: tuple[Item, ...]) -> Evaluation:
+        known = [item.credit for item in items if item.credit is not None]
+        missing = len(items) - len(known)
+        if missing:
+            lo, hi = sum(known) / len(items), (sum(known) + missing) / len(items)
+            detail = f"{missing} of {len(items)} parts without a verdict"
+            return Unscored(self.measure, "judge_incomplete", detail, lo, hi, items)
+        value = formulas.completeness(known)
+        strict = formulas.completeness([float(credit == 1.0) for credit in known])
+        if value is None or strict is None:
+            return Unscored(self.measure, "no_parts")
+        return Score(self.measure, value, items=items, details={"strict": strict, "parts": len(items)})

@@ -1,0 +1,54 @@
+"""Whether an interaction holds what a measure reads. What is missing or damaged is skipped, never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tracescore.model import Interaction, Measure, SkipReason
+
+READS: Mapping[Measure, tuple[str, ...]] = {
+    "answer_relevancy": ("question", "answer"),
+    "completeness": ("question", "answer"),
+    "faithfulness": ("question", "answer", "contexts"),
+    "answer_correctness": ("question", "answer", "reference"),
+}
+"""The fields of an Interaction that each measure reads."""
+
+_MISSING: Mapping[str, SkipReason] = {
+    "question": "no_question",
+    "answer": "no_answer",
+    "contexts": "no_contexts",
+    "reference": "no_reference",
+}
+
+
+def skip_reason(interaction: Interaction, measure: Measure) -> SkipReason | None:
+    """Why `measure` is not computed; None when it is.
+
+    An answer that is there but blank counts as an answer; a blank question, context or reference as none.
+    """
+    if interaction.state == "app_error":
+        return "app_error"
+    for field in READS[measure]:
+        if _absent(interaction, field):
+            hidden = interaction.state in {"content_not_captured", "redacted"} and field != "reference"
+            return interaction.state if hidden else _MISSING[field]  # type: ignore[return-value]
+        if field in interaction.unusable:
+            return _damage(interaction, field)
+    return None
+
+
+def _absent(interaction: Interaction, field: str) -> bool:
+    if field == "answer":
+        return interaction.answer is None
+    value = getattr(interaction, field)
+    return not any(text.strip() for text in ((value or "",) if field != "contexts" else value))
+
+
+def _damage(interaction: Interaction, field: str) -> SkipReason:
+    """What is wrong with an unusable field: the state says, unless it is about another field."""
+    if interaction.state == "redacted":
+        return "redacted"
+    if field == "contexts" and interaction.state != "truncated":
+        return "partial_contexts"
+    return "truncated"

@@ -1,0 +1,62 @@
+"""Whether the answer says only what the contexts say."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tracescore import formulas
+from tracescore.judge.operations import Session, Vocabulary
+from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
+from tracescore.together import both
+
+
+class Faithfulness:
+    """Claims of the answer that the contexts support, over all claims submitted.
+
+    `details["contradicted"]` is the share of claims that the contexts contradict. An answer that evades claims
+    nothing about the world and is Unscored(`abstained`); whether it evades is the same question, asked once, that
+    answer_relevancy asks, so `n` should be the same.
+    """
+
+    measure: Measure = "faithfulness"
+
+    def __init__(self, n: int = 3) -> None:
+        self._n = n
+
+    async def evaluate(self, interaction: Interaction, session: Session) -> Evaluation:
+        """See `Evaluator`."""
+        question, answer = interaction.question or "", interaction.answer or ""
+        contexts = [context for context in interaction.contexts if context.strip()]
+        if not answer.strip():
+            return Unscored(self.measure, "no_claims")
+        if not contexts:
+            return Unscored(self.measure, "no_contexts")
+        reading, claims = await both(
+            partial(session.reverse_questions, answer, self._n), partial(session.claims, question, answer)
+        )
+        if reading.noncommittal:
+            return Unscored(self.measure, "abstained")
+        if not claims:
+            return Unscored(self.measure, "no_claims")
+        verdicts = await session.verify(claims, contexts, Vocabulary.SUPPORT, question)
+        items = tuple(
+            Item("claim", claim, verdict.value, verdict.quote, float(verdict.value == "supported"))
+            if verdict
+            else Item("claim", claim)
+            for claim, verdict in zip(claims, verdicts, strict=True)
+        )
+        return self._of(items)
+
+    def _of(self, items: tuple[Item, ...]) -> Evaluation:
+        count = len(items)
+        supported = sum(item.verdict == "supported" for item in items)
+        contradicted = sum(item.verdict == "contradicted" for item in items)
+        missing = sum(not item.verdict for item in items)
+        if missing:
+            lo, hi = supported / count, (supported + missing) / count
+            detail = f"{missing} of {count} claims without a verdict"
+            return Unscored(self.measure, "judge_incomplete", detail, lo, hi, items)
+        value = formulas.faithfulness(supported, count)
+        if value is None:
+            return Unscored(self.measure, "no_claims")
+        return Score(self.measure, value, items=items, details={"contradicted": contradicted / count, "claims": count})

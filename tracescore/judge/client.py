@@ -1,0 +1,102 @@
+"""The judge behind any endpoint that speaks the OpenAI chat completions API."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any, get_args
+
+from prometheus_client import CollectorRegistry, Counter
+
+from tracescore import config
+from tracescore.embedder import Embedder
+from tracescore.endpoint import Endpoint
+from tracescore.errors import JudgeError
+from tracescore.judge.cache import Cache
+from tracescore.judge.chat import Chat
+from tracescore.judge.epoch import Epochs
+from tracescore.judge.probe import find_dialect
+from tracescore.judge.prompt import PROMPTS
+from tracescore.judge.replies import Drop
+from tracescore.judge.session import OpenAISession, Shared
+
+CACHE_SIZE = 10_000
+"""Questions and texts whose parts and claims are remembered: a few tens of MB at the most."""
+
+logger = logging.getLogger("tracescore.judge")
+
+
+class OpenAIJudge:
+    """See `operations.Judge`. Ready once a probe has succeeded and while the circuit is closed.
+
+    Raises UsageError when the key that the settings name is not there.
+    """
+
+    def __init__(self, settings: config.OpenAIJudge, embedder: Embedder | None, registry: CollectorRegistry) -> None:
+        self._settings = settings
+        self._name = settings.name or settings.model[:64]
+        self._probed = False
+        key = settings.api_key.read("judge.api_key") if settings.api_key else ""
+        self._endpoint = Endpoint(
+            settings.base_url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "judge"
+        )
+        self._chat = Chat(settings, self._name, self._endpoint, registry)
+        self._cache: Cache[tuple[Any, str]] = Cache(CACHE_SIZE)
+        prompts = ".".join(str(prompt.version) for prompt in PROMPTS.values())
+        self._epochs = Epochs(self._name, prompts, embedder.name if embedder else "none", settings.parameters, registry)
+        self._epochs.on_step = self._cache.clear
+        self._drops = Counter(
+            "tracescore_judge_dropped",
+            "Verdicts and claims in replies that did not count, and those that were missing.",
+            ["judge", "reason"],
+            registry=registry,
+        )
+        for drop in get_args(Drop):
+            self._drops.labels(self._name, drop)
+        self._shared = Shared(
+            chat=self._chat,
+            epochs=self._epochs,
+            cache=self._cache,
+            count_drop=self._count_drop,
+            embedder=embedder,
+            deadline=settings.deadline,
+            max_input=settings.max_input_tokens,
+        )
+        if settings.price is None:
+            logger.info("no price judge=%s: set judge.price to see what it costs", self._name)
+
+    @property
+    def name(self) -> str:
+        """The configured name: a metric label."""
+        return self._name
+
+    @property
+    def ready(self) -> bool:
+        """Whether the last probe succeeded and the endpoint has answered since."""
+        return self._probed and self._endpoint.circuit.state == "closed"
+
+    async def probe(self) -> None:
+        """Finds out what the endpoint understands and whether the model can judge; see `probe.py`."""
+        known = self._chat.dialect
+        try:
+            spending = await find_dialect(
+                self._chat, self._settings.max_input_tokens, time.monotonic() + self._settings.deadline
+            )
+        except JudgeError:
+            self._probed, self._chat.dialect = False, known
+            raise
+        self._epochs.note(spending.models[-1])
+        self._probed = True
+        dialect = self._chat.dialect
+        logger.info("ready judge=%s model=%s mode=%s", self._name, spending.models[-1], dialect.mode)
+
+    def session(self, key: str) -> OpenAISession:
+        """Operations for the interaction named `key`; its deadline begins now."""
+        return OpenAISession(self._shared, key)
+
+    async def close(self) -> None:
+        """Releases connections; may be called twice."""
+        await self._endpoint.close()
+
+    def _count_drop(self, drop: Drop, count: int) -> None:
+        self._drops.labels(self._name, drop).inc(count)

@@ -1,0 +1,77 @@
+"""Says when the judge has become another one.
+
+The fingerprint is what scores depend on: the model that the endpoint says it used, the versions of the prompts,
+the parameters and the embedder. Gateways flip between models for single calls, so a new model counts only when
+it holds for several interactions in a row; then the epoch steps, and scores get new series.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+
+from prometheus_client import CollectorRegistry, Gauge
+
+STEADY = 5
+"""Interactions in a row after which another model counts as a change."""
+
+logger = logging.getLogger("tracescore.judge")
+
+
+class Epochs:
+    """The current epoch of one judge, shown in tracescore_judge_info."""
+
+    def __init__(
+        self, judge: str, prompts: str, embedder: str, parameters: Mapping[str, object], registry: CollectorRegistry
+    ) -> None:
+        self.number = 0
+        self.model = ""
+        self.on_step: Callable[[], None] | None = None
+        self._judge = judge
+        self._fixed = (prompts, embedder, repr(sorted(parameters.items())))
+        self._candidate = ""
+        self._times = 0
+        self._info = Gauge(
+            "tracescore_judge_info",
+            "1 for the judge in use; a new epoch means that scores before and after are not comparable.",
+            ["judge", "epoch", "model", "prompts", "embedder", "fingerprint"],
+            registry=registry,
+        )
+        self._show()
+
+    @property
+    def fingerprint(self) -> str:
+        """12 hex digits of everything that scores depend on."""
+        return hashlib.sha256("\x00".join((self.model, *self._fixed)).encode()).hexdigest()[:12]
+
+    @property
+    def settled(self) -> bool:
+        """Whether the latest interaction was answered by the model of this epoch."""
+        return self._times == 0
+
+    def note(self, model: str) -> None:
+        """To be told, once per interaction, which model answered it first."""
+        if not self.model:
+            self.model = model
+            self._show()
+        elif model == self.model:
+            self._candidate, self._times = "", 0
+        else:
+            self._times = self._times + 1 if model == self._candidate else 1
+            self._candidate = model
+            if self._times >= STEADY:
+                self._step(model)
+
+    def _step(self, model: str) -> None:
+        self.number += 1
+        self.model, self._candidate, self._times = model, "", 0
+        logger.warning("judge changed epoch=%d fingerprint=%s", self.number, self.fingerprint)
+        self._show()
+        if self.on_step is not None:
+            self.on_step()
+
+    def _show(self) -> None:
+        self._info.clear()
+        prompts, embedder, _ = self._fixed
+        self._info.labels(self._judge, self.number, self.model[:100], prompts, embedder, self.fingerprint).set(1)

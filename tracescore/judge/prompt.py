@@ -1,0 +1,110 @@
+"""Prompts: instructions from text files, and data that cannot leave its place.
+
+Instructions are a fixed system message, so that a provider's prompt cache can hit. Everything under judgement is
+one line of JSON between two markers that carry a code drawn anew for each call: a text cannot close the
+marker, because it does not know the code and because JSON escapes its line breaks.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+import orjson
+
+from tracescore.judge.operations import Vocabulary
+
+_VERSION = re.compile(r"version: (\d+)\n+")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """Instructions with their version, and the JSON Schema of the reply."""
+
+    name: str
+    version: int
+    instructions: str
+    schema: Mapping[str, Any]
+
+    def messages(self, data: Mapping[str, Any]) -> list[dict[str, str]]:
+        """The chat messages that put `data` (texts that are not trusted) under these instructions."""
+        code = secrets.token_hex(8)
+        return [
+            {"role": "system", "content": self.instructions},
+            {"role": "user", "content": f"DATA {code}\n{encode(data)}\nEND {code}"},
+        ]
+
+
+def encode(data: Mapping[str, Any]) -> str:
+    r"""`data` as one line of JSON in which no text can look like a marker of a chat template (<|im_end|>, </s>).
+
+    Lone surrogates, which JSON cannot carry, become question marks.
+    """
+    try:
+        line = orjson.dumps(data).decode()
+    except orjson.JSONEncodeError:
+        line = orjson.dumps(_without_surrogates(data)).decode()
+    return re.sub(r"<(?=[|/])", r"\\u003c", line)
+
+
+def _without_surrogates(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {key: _without_surrogates(item) for key, item in value.items()}
+    return [_without_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def tokens(text: str) -> int:
+    """An upper estimate of the tokens of `text`: one per three bytes of UTF-8.
+
+    English takes about four bytes a token, Chinese and Hindi about three.
+    """
+    return len(text.encode("utf-8", "replace")) // 3 + 1
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+
+
+def _verdicts(vocabulary: Vocabulary) -> dict[str, Any]:
+    verdict = {"type": "string", "enum": list(vocabulary.value)}
+    return _object(verdicts={"type": "array", "items": _object(id=_TEXT, quote=_TEXT, verdict=verdict)})
+
+
+_SCHEMAS: dict[str, dict[str, Any]] = {
+    "reverse_questions": _object(words=_TEXT, noncommittal={"type": "boolean"}, questions=_TEXTS),
+    "required_parts": _object(standalone=_TEXT, parts=_TEXTS),
+    "claims": _object(claims={"type": "array", "items": _object(**{"from": _TEXT, "text": _TEXT})}),
+    **{f"verify_{vocabulary.name.lower()}": _verdicts(vocabulary) for vocabulary in Vocabulary},
+}
+
+
+def _load(name: str) -> Prompt:
+    text = resources.files("tracescore.judge").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
+    match = _VERSION.match(text)
+    if match is None:
+        raise ValueError(f"judge/prompts/{name}.md: the first line must be `version: N`")
+    return Prompt(name, int(match[1]), text[match.end() :].strip(), _SCHEMAS[name])
+
+
+PROMPTS: Mapping[str, Prompt] = {name: _load(name) for name in _SCHEMAS}
+"""All prompts by name. A change of wording is a new version: scores of different versions are not compared."""
+
+
+def verify_prompt(vocabulary: Vocabulary) -> Prompt:
+    """The prompt whose verdicts are the words of `vocabulary`."""
+    return PROMPTS[f"verify_{vocabulary.name.lower()}"]

@@ -1,0 +1,293 @@
+"""From the text of a reply to typed values, or a JudgeError that says why not.
+
+Tolerated, and counted as repaired: Markdown fences, reasoning blocks, words around the object, a bare list.
+Refused: two different objects, repeated keys, a cut-off object, values that were not on offer. Nothing is
+clamped and nothing is guessed; error texts hold sizes and field names, never the reply.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from tracescore.errors import JudgeError
+from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
+
+MAX_REPLY = 400_000
+"""Characters; a longer reply is not read."""
+
+Drop = Literal["missing", "unknown_id", "unknown_verdict", "conflicting", "evidence_unverified", "unanchored"]
+"""Why a statement came back without a verdict that counts; `unanchored` is a claim that no sentence makes."""
+
+NEEDS_NO_QUOTE = frozenset({"contradicted", "not_found", "missing", "FP", "missed"})
+"""Verdicts that give no credit; all others count only with a quote that stands in the evidence."""
+
+_TAG = r"(?:think|thinking|thought|reasoning)"
+_MARK = re.compile(rf"\{{|<(/?){_TAG}>", re.IGNORECASE)
+_FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*```\Z", re.DOTALL)
+_REFUSAL = re.compile(
+    r"\W*(i['\u2019]?m (very )?sorry|i am sorry|sorry|i can(no|['\u2019])t|i am unable|as an ai)\b",
+    re.IGNORECASE,
+)
+_MAX_STARTS = 200
+
+
+def _unreadable(detail: str) -> JudgeError:
+    return JudgeError("judge_unreadable", detail)
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise _unreadable("the reply repeats a key")
+    return dict(pairs)
+
+
+def _no_constant(name: str) -> Any:
+    raise _unreadable(f"the reply holds {name}")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_no_constant)
+
+
+def parse(text: str, key: str) -> tuple[dict[str, Any], bool]:
+    """The one object of a reply that has `key`, and whether the reply had to be repaired to find it.
+
+    Raises JudgeError: judge_refused for a refusal in plain words, else judge_unreadable.
+    """
+    stripped = text.strip()
+    if not stripped:
+        raise _unreadable("the reply is empty")
+    if len(stripped) > MAX_REPLY:
+        raise _unreadable(f"the reply has {len(stripped)} characters")
+    whole = _whole(stripped)
+    if isinstance(whole, dict) and key in whole:
+        return whole, False
+    found = [item for item in _objects(stripped) if key in item]
+    if not found:
+        bare = _whole(_outside_reasoning(stripped))
+        if isinstance(bare, list):
+            return {key: bare}, True
+        raise _nothing_found(stripped, key)
+    if any(item != found[0] for item in found):
+        raise _unreadable(f"the reply holds {len(found)} different objects")
+    return found[0], True
+
+
+def _nothing_found(text: str, key: str) -> JudgeError:
+    if "{" not in text and _REFUSAL.match(text):
+        return JudgeError("judge_refused", "the reply is a refusal in plain words")
+    return _unreadable(f"no complete JSON object with {key!r} in {len(text)} characters")
+
+
+def _whole(text: str) -> Any:
+    """The text as one JSON value; None when it is anything else."""
+    fenced = _FENCE.match(text)
+    try:
+        return _DECODER.decode(fenced[1] if fenced else text)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+
+
+def _outside_reasoning(text: str) -> str:
+    return re.split(rf"</{_TAG}>", text, flags=re.IGNORECASE)[-1].strip()
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    """Complete top-level objects outside of reasoning blocks, in order."""
+    found: list[dict[str, Any]] = []
+    at = starts = 0
+    while (mark := _MARK.search(text, at)) is not None:
+        at = mark.end()
+        if mark[0].startswith("</"):
+            continue  # the template opened the block; what stands before may be a draft or an echo, so it counts
+        if mark[0].startswith("<"):
+            closing = re.compile(rf"</{_TAG}>", re.IGNORECASE).search(text, at)
+            if closing is None:
+                raise _unreadable("a reasoning block does not end")
+            at = closing.end()
+        else:
+            starts += 1
+            if starts > _MAX_STARTS:
+                raise _unreadable("the reply holds too many broken objects")
+            try:
+                item, at = _DECODER.raw_decode(text, mark.start())
+            except (json.JSONDecodeError, RecursionError):
+                continue
+            found.append(item)
+    return found
+
+
+# ---------------------------------------------------------------- fields
+
+
+def _text(value: Any, field: str) -> str:
+    if not isinstance(value, str):
+        raise _unreadable(f"{field}: a text expected; got {type(value).__name__}")
+    return value.strip()
+
+
+def _texts(value: Any, field: str) -> tuple[str, ...]:
+    """The texts of a list that are not blank."""
+    if not isinstance(value, list):
+        raise _unreadable(f"{field}: a list expected; got {type(value).__name__}")
+    return tuple(text for text in (_text(item, field) for item in value) if text)
+
+
+def read_questions(reply: Mapping[str, Any], answer: str, n: int) -> ReverseQuestions:
+    """At most `n` questions. A noncommittal flag counts only with words that stand in the answer."""
+    noncommittal = reply.get("noncommittal", False)
+    if not isinstance(noncommittal, bool):
+        raise _unreadable(f"noncommittal: true or false expected; got {type(noncommittal).__name__}")
+    words = _text(reply.get("words", ""), "words")
+    if noncommittal and not Evidence([answer]).holds(words):
+        raise _unreadable("words: they do not stand in the answer")
+    questions = _texts(reply.get("questions"), "questions")[:n]
+    check_script(questions, answer)
+    return ReverseQuestions(questions, noncommittal, words if noncommittal else "")
+
+
+def read_parts(reply: Mapping[str, Any], question: str, history: Sequence[str]) -> RequiredParts:
+    """Parts without repetitions. Without a history the stand-alone question is the question itself."""
+    parts = tuple(dict.fromkeys(_texts(reply.get("parts"), "parts")))
+    standalone = _text(reply.get("standalone", ""), "standalone") if history else question
+    if not standalone:
+        raise _unreadable("standalone: empty")
+    check_script((standalone, *parts), "\n".join((question, *history)))
+    return RequiredParts(parts, standalone)
+
+
+def read_claims(reply: Mapping[str, Any], sentences: Mapping[str, str]) -> tuple[tuple[str, ...], int]:
+    """Claims without repetitions, and how many were left out because no sentence of the text makes them."""
+    rows = reply.get("claims")
+    if not isinstance(rows, list):
+        raise _unreadable(f"claims: a list expected; got {type(rows).__name__}")
+    claims: dict[str, None] = {}
+    dropped = 0
+    for row in rows:
+        if not isinstance(row, dict):
+            raise _unreadable(f"claims: objects expected; got {type(row).__name__}")
+        text = _text(row.get("text"), "claims.text")
+        if _id(row.get("from")) in sentences and text:
+            claims[text] = None
+        else:
+            dropped += 1
+    if dropped and not claims:
+        raise _unreadable("claims.from: no claim names a sentence of the text")
+    check_script(tuple(claims), "\n".join(sentences.values()))
+    return tuple(claims), dropped
+
+
+def read_verdicts(
+    reply: Mapping[str, Any], ids: Sequence[str], evidence: Evidence, vocabulary: Vocabulary
+) -> tuple[dict[str, Verdict], dict[str, Drop]]:
+    """Verdicts by id, and for every other id, asked for or not, why it has none."""
+    rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in ids}
+    for name, row in _verdict_rows(reply.get("verdicts")):
+        rows.setdefault(name, []).append(row)
+    words = {_folded(word): word for word in vocabulary.value}
+    verdicts: dict[str, Verdict] = {}
+    drops: dict[str, Drop] = {}
+    for name, given in rows.items():
+        settled = _settle(given, words, evidence) if name in ids else "unknown_id"
+        if isinstance(settled, Verdict):
+            verdicts[name] = settled
+        else:
+            drops[name] = settled
+    return verdicts, drops
+
+
+def _settle(rows: Sequence[Mapping[str, Any]], words: Mapping[str, str], evidence: Evidence) -> Verdict | Drop:
+    """What the rows of one statement amount to: they must agree, and show evidence where they give credit."""
+    if not rows:
+        return "missing"
+    values = {words.get(_folded(row["verdict"])) if isinstance(row.get("verdict"), str) else None for row in rows}
+    if len(values) > 1:
+        return "conflicting"
+    value = values.pop()
+    if value is None:
+        return "unknown_verdict"
+    quotes = [row["quote"] for row in rows if isinstance(row.get("quote"), str)]
+    quote = next((quote.strip() for quote in quotes if evidence.holds(quote)), "")
+    return Verdict(value, quote) if quote or value in NEEDS_NO_QUOTE else "evidence_unverified"
+
+
+def _verdict_rows(rows: Any) -> list[tuple[str, Mapping[str, Any]]]:
+    """Rows with their ids, from a list of objects or from a mapping of ids to objects or bare words."""
+    if isinstance(rows, dict):
+        return [(_id(key), row if isinstance(row, dict) else {"verdict": row}) for key, row in rows.items()]
+    if not isinstance(rows, list):
+        raise _unreadable(f"verdicts: a list expected; got {type(rows).__name__}")
+    return [(_id(row.get("id")), row) if isinstance(row, dict) else ("", {}) for row in rows]
+
+
+def _id(value: Any) -> str:
+    return value.strip().casefold() if isinstance(value, str) else ""
+
+
+def _folded(word: str) -> str:
+    return re.sub(r"[\s_-]+", "_", word.strip().casefold())
+
+
+# ---------------------------------------------------------------- evidence and script
+
+_PLAIN = str.maketrans(
+    {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\u2011": "-"}
+)
+_QUOTES = "\"'\u201c\u201d\u00ab\u00bb"
+_GAP = re.compile(r"\s*(?:\[?\.\.\.\]?|\[?\u2026\]?)\s*")
+
+
+def fold(text: str) -> str:
+    """`text` without the differences that copying makes: case, white space, width, kinds of quotes and dashes."""
+    return "".join(unicodedata.normalize("NFKC", text.translate(_PLAIN)).casefold().split())
+
+
+class Evidence:
+    """Texts that quotes are looked up in."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._folded = [fold(text) for text in texts]
+
+    def holds(self, quote: str) -> bool:
+        """Whether the quote stands in one of the texts, its pieces between ellipses in order; never when blank."""
+        pieces = [fold(piece) for piece in _GAP.split(quote.strip().strip(_QUOTES)) if piece.strip()]
+        if not any(character.isalnum() for piece in pieces for character in piece):
+            return False
+        return any(_in_order(pieces, text) for text in self._folded)
+
+
+def _in_order(pieces: Sequence[str], text: str) -> bool:
+    at = 0
+    for piece in pieces:
+        found = text.find(piece, at)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
+
+
+_EAST_ASIAN = {"HIRAGANA", "KATAKANA", "CJK", "HALFWIDTH", "FULLWIDTH", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}
+
+
+def _script(character: str) -> str:
+    """The script of a letter by the first word of its Unicode name; Han and kana count as one."""
+    script = unicodedata.name(character, "").partition(" ")[0]
+    return "EAST_ASIAN" if script in _EAST_ASIAN else script
+
+
+def check_script(texts: Sequence[str], source: str) -> None:
+    """Raises JudgeError when most letters of `texts` are of a script in which `source` has none: a translation."""
+    written = "".join(texts)
+    if written.isascii() and source.isascii():
+        return
+    counts: dict[str, int] = {}
+    for character in written:
+        if character.isalpha():
+            script = _script(character)
+            counts[script] = counts.get(script, 0) + 1
+    scripts = {_script(character) for character in set(source) if character.isalpha()}
+    if counts and scripts and max(counts, key=lambda script: counts[script]) not in scripts:
+        raise _unreadable("the reply is in another script than the text")
