@@ -1,0 +1,336 @@
+"""What the page shows, and that nothing in it can act."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+from html.parser import HTMLParser
+
+import httpx2
+import pytest
+
+from tests.web_results import SPAN, TRACE, Reply, ask, evaluations, pages, result
+from tracescore.listener import address_of, bind, serving
+from tracescore.model import (
+    FAIL_REASONS,
+    MEASURES,
+    SHED_REASONS,
+    SKIP_REASONS,
+    STATES,
+    Found,
+    Item,
+    Message,
+    Score,
+    Unscored,
+)
+from tracescore.web import words
+from tracescore.web.ledger import Ledger
+from tracescore.web.pages import STATUSES
+
+pytestmark = pytest.mark.anyio
+
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '"><svg onload=alert(1)>',
+    "' onmouseover='alert(1)",
+    "{{ 7 * 191 }}",
+    "{% include 'login.html' %}",
+    "</textarea></details></main><h1>owned</h1>",
+    "javascript:alert(1)",
+    "\ud800 lone surrogate",
+    "\x00\x1b[31m",
+)
+NEVER_OURS = {"script", "h1", "iframe", "object", "embed", "style", "textarea"}
+
+
+class Reader(HTMLParser):
+    """Every tag and attribute of a page, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data):
+        self.text += " " + data
+
+
+def flat(reply: Reply) -> str:
+    return " ".join(Reader(reply.body).text.split())
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+@pytest.mark.parametrize("path", ["/", f"/interactions/{TRACE}"])
+async def test_text_of_users_stays_text_wherever_it_is_shown(hostile: str, path: str) -> None:
+    app = pages()
+    items = (Item("claim", hostile, "contradicted", hostile, 0.0),)
+    evaluated = (Score("answer_relevancy", 0.1, hostile, items), Unscored("completeness", "no_parts", hostile))
+    told = dict.fromkeys(("question", "answer", "service", "release", "environment", "convention"), hostile)
+    shown = result(
+        evaluated,
+        judge=hostile,
+        contexts=(hostile,),
+        history=(Message("user", hostile),),
+        slices={"route": hostile},
+        reference=hostile,
+        **told,
+    )
+    await app.export(shown)
+    page = Reader((await ask(app, path)).body)
+    assert not NEVER_OURS & set(page.tags)
+    assert page.tags.count("img") == 1
+    assert not [name for name, _ in page.attributes if name.startswith("on") or name == "style"]
+    links = [value or "" for name, value in page.attributes if name in {"href", "src", "action"}]
+    assert all(link.startswith(("/", "#")) and not link.startswith("//") for link in links)
+    assert hostile.encode(errors="replace").decode().split()[0].strip("\x00") in page.text.replace("\x00", "")
+    assert "1337" not in page.text
+
+
+async def test_every_response_forbids_scripts_frames_guessing_referrers_and_caches() -> None:
+    app = pages()
+    for path in ("/", f"/interactions/{TRACE}", "/nowhere", "/style.css", "/login"):
+        headers = (await ask(app, path)).headers
+        policy = headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; style-src 'self';"), path
+        assert "unsafe" not in policy
+        assert "script-src" not in policy
+        assert "frame-ancestors 'none'" in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cache-control"] == "no-store"
+
+
+async def test_pages_hold_no_script_no_inline_style_and_nothing_from_elsewhere() -> None:
+    app = pages()
+    await app.export(result())
+    for path in ("/", f"/interactions/{TRACE}", "/nowhere"):
+        body = (await ask(app, path)).body
+        assert not re.search(r"<script|style=|https?://(?!127\.0\.0\.1)", body), path
+
+
+async def test_the_ledger_shows_the_very_numbers_of_the_snapshot() -> None:
+    page = flat(await ask(pages()))
+    assert "Answer relevancy 6,907 298 0 0 19 298 unscored: needs_history" in page
+    assert "Completeness 6,811 390 0 0 23 331 unscored: needs_history" in page
+    assert "59 unscored: no_parts" in page
+    assert "Faithfulness 6,503 463 211 18 29 463 unscored: no_claims" in page
+    assert "211 skipped: no_contexts" in page
+    assert "18 shed: queue_full" in page
+    assert "Interactions read: 7,224 7,013 complete question, answer and passages found 211 no_contexts" in page
+
+
+async def test_before_anything_came_the_page_says_where_to_send_it() -> None:
+    page = flat(await ask(pages(ledger=Ledger())))
+    assert "Nothing received yet" in page
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:14317 OTEL_EXPORTER_OTLP_PROTOCOL=grpc" in page
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:14318 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in page
+
+
+async def test_spans_without_an_interaction_are_not_called_nothing() -> None:
+    page = flat(await ask(pages(ledger=Ledger(spans=1234))))
+    assert "1,234 spans received, no question and answer among them yet" in page
+    assert "Nothing received" not in page
+
+
+@pytest.mark.parametrize("missing", [0, 7])
+async def test_the_switch_is_named_exactly_when_content_is_not_recorded(missing: int) -> None:
+    ledger = Ledger(1, {"complete": 3, "content_not_captured": missing}, {})
+    page = flat(await ask(pages(ledger=ledger)))
+    assert ("7 of 10 interactions came without their texts" in page) == bool(missing)
+    assert ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY" in page) == bool(missing)
+    assert ("OPENINFERENCE_HIDE_INPUTS" in page) == bool(missing)
+    assert ("TRACELOOP_TRACE_CONTENT=false" in page) == bool(missing)
+
+
+async def test_an_interaction_shows_the_evidence_behind_each_score() -> None:
+    app = pages()
+    await app.export(result(history=(Message("user", "Hello there"),), weight=4.0))
+    reply = await ask(app, f"/interactions/{TRACE}")
+    page = flat(reply)
+    for shown in (
+        "What is the return window, and does it cover opened items?",
+        "You can return items within 30 days of purchase.",
+        "Opened items can be returned for store credit.",
+        "Hello there",
+        "Answer relevancy 0.81 0.81 generated How long can I return items?",
+        "Completeness 0.50 1.00 covered What is the return window? within 30 days 0.00 missing Does it cover opened",
+        "strict 0.5",
+        "Faithfulness no score unscored: judge_incomplete",
+        "it lies within 0.25 to 0.75",
+        f"Span {SPAN}",
+        "Question input.value of span ask",
+        "Judge embedded-v1 epoch 0",
+        "4 calls, 812 tokens in, 96 out, cost 0.0012",
+        "Weight 4 ",
+        "listed by a retrieval span",
+        "2027-01-15 08:00:00 UTC",
+    ):
+        assert shown in page
+    assert f'id="{SPAN}"' in reply.body
+
+
+async def test_a_field_that_was_not_found_tells_where_it_was_looked_for() -> None:
+    app = pages()
+    await app.export(result(answer=None, found={"answer": Found("", "", ("output.value", "gen_ai.output.messages"))}))
+    page = flat(await ask(app, f"/interactions/{TRACE}"))
+    assert "Answer not in the telemetry" in page
+    assert "Answer not found; looked at output.value, gen_ai.output.messages" in page
+
+
+async def test_all_interactions_of_a_trace_are_on_its_page() -> None:
+    app = pages()
+    await app.export(result(span_id="1" * 16, question="First?"))
+    await app.export(result(span_id="2" * 16, question="Second?"))
+    await app.export(result(trace_id="f" * 32, question="Third?"))
+    page = flat(await ask(app, f"/interactions/{TRACE}"))
+    assert "First?" in page
+    assert "Second?" in page
+    assert "Third?" not in page
+
+
+async def test_the_lowest_scores_of_each_measure_lead_to_their_interactions() -> None:
+    app = pages()
+    for number, value in enumerate([0.9, 0.11, 0.7, 0.42]):
+        await app.export(result(evaluations(value), trace_id=f"{number:032x}"))
+    links = re.findall(r'class="score">.*?>([\d.]+)</span>.*?href="(.*?)"', (await ask(app)).body, re.DOTALL)
+    assert links[:2] == [("0.11", f"/interactions/{1:032x}#{SPAN}"), ("0.42", f"/interactions/{3:032x}#{SPAN}")]
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "shown"),
+    [
+        ("", 200, "Faithfulness"),
+        ("measure=&service=", 200, "Faithfulness"),
+        ("measure=completeness", 200, "Completeness"),
+        ("measure=completeness&service=shop", 200, "shop"),
+        ("service=nobody", 200, "No score yet for this service"),
+        ("measure=coverage", 400, "measure is one of answer_relevancy, completeness, faithfulness, answer_correctness"),
+        ("measure=completeness&measure=faithfulness", 400, "one measure and one service"),
+        ("colour=red", 400, "measure and service can be chosen; got 'colour'"),
+        ("service=" + "x" * 300, 400, "at most 255 characters"),
+        ("&".join(f"a{n}=1" for n in range(50)), 400, "too many things at once"),
+        ("measure=%3Cscript%3E", 400, "got '<script>'"),
+    ],
+)
+async def test_what_can_be_chosen_and_what_is_refused(query: str, status: int, shown: str) -> None:
+    app = pages()
+    await app.export(result())
+    reply = await ask(app, query=query)
+    assert reply.status == status
+    assert shown in flat(reply)
+    assert "<script>" not in reply.body
+
+
+async def test_a_filter_leaves_out_what_was_not_asked_for() -> None:
+    app = pages()
+    await app.export(result(service="shop", question="From the shop?"))
+    await app.export(result(service="bank", span_id="9" * 16, question="From the bank?"))
+    page = flat(await ask(app, query="service=bank&measure=completeness"))
+    assert "From the bank?" in page
+    assert "From the shop?" not in page
+    assert words.MEASURE_MEANINGS["completeness"] in page
+    assert words.MEASURE_MEANINGS["answer_relevancy"] not in page
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/interactions/",
+        f"/interactions/{'0' * 32}",
+        f"/interactions/{TRACE.upper()}",
+        f"/interactions/{TRACE}/",
+        f"/interactions/{TRACE}\r\nset-cookie: a=b",
+        f"/interactions/{TRACE}\n",
+        "/interactions/\N{ARABIC-INDIC DIGIT ZERO}af7651916cd43dd8448eb211c80319c",
+        "/interactions/../../etc/passwd",
+        "/interactions/<script>alert(1)</script>",
+        "/templates/base.html",
+        "//",
+        "",
+    ],
+)
+async def test_unknown_addresses_are_404_and_come_back_nowhere(path: str) -> None:
+    app = pages()
+    await app.export(result())
+    reply = await ask(app, path)
+    assert reply.status == 404
+    assert "script>" not in reply.body
+    assert "set-cookie" not in reply.headers
+    assert not [value for value in reply.headers.values() if "\n" in value or "\r" in value]
+
+
+@pytest.mark.parametrize("path", ["/", f"/interactions/{TRACE}", "/style.css", "/nowhere"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE"])
+async def test_nothing_but_reading_is_allowed(path: str, method: str) -> None:
+    reply = await ask(pages(), path, method=method)
+    assert reply.status == 405
+    assert reply.headers["allow"] == "GET, HEAD"
+
+
+async def test_head_gives_the_headers_of_get_and_no_body() -> None:
+    app = pages()
+    whole, head = await ask(app), await ask(app, method="HEAD")
+    assert head.body == ""
+    assert head.headers == whole.headers
+    assert head.headers["content-length"] == str(len(whole.body.encode()))
+
+
+async def test_a_long_text_is_folded_and_a_right_to_left_one_keeps_its_direction() -> None:
+    app = pages()
+    await app.export(result(question="ما هي سياسة الإرجاع؟", answer="word " * 400))
+    body = (await ask(app, f"/interactions/{TRACE}")).body
+    assert '<div class="text prose" dir="auto">ما هي سياسة الإرجاع؟</div>' in body
+    assert re.search(r'<details class="prose"><summary dir="auto">word .*all 2,000 characters', body)
+
+
+async def test_a_page_that_fails_is_told_apart_from_an_empty_one_and_logs_no_text(caplog) -> None:
+    app = pages()
+    app._ledger = lambda: {}["What did my user ask?"]
+    reply = await ask(app)
+    assert reply.status == 500
+    assert caplog.messages == ["event=page_failed error=KeyError"]
+    assert "What did my user ask?" not in caplog.text + reply.body
+
+
+def test_every_word_of_the_closed_lists_has_its_sentence() -> None:
+    assert set(words.MEASURE_NAMES) == set(words.MEASURE_MEANINGS) == set(MEASURES)
+    assert set(words.STATE_MEANINGS) == set(STATES)
+    assert set(words.REASON_MEANINGS) == {*SKIP_REASONS, *FAIL_REASONS, *SHED_REASONS}
+
+
+async def test_over_a_real_socket_the_page_is_read_with_head_get_and_hostile_paths() -> None:
+    app = pages()
+    await app.export(result())
+    bound = bind("127.0.0.1:0", "web.listen")
+    async with serving(app, bound), httpx2.AsyncClient(base_url=f"http://{address_of(bound)}") as client:
+        whole = await client.get("/")
+        head = await client.head("/")
+        hostile = await client.get("/interactions/%0d%0aset-cookie:%20a=b")
+        style = await client.get("/style.css")
+    assert whole.status_code == head.status_code == 200
+    assert "7,224 interactions read" in unescape(whole.text)
+    assert head.content == b""
+    assert head.headers["content-length"] == whole.headers["content-length"]
+    assert hostile.status_code == 404
+    assert "set-cookie" not in hostile.headers
+    assert style.headers["content-type"].startswith("text/css")
+
+
+async def test_requests_are_counted_by_status() -> None:
+    app = pages()
+    await ask(app)
+    await ask(app, "/nowhere")
+    counts = {
+        sample.labels["status"]: sample.value
+        for sample in app._requests.collect()[0].samples
+        if sample.name.endswith("_total")
+    }
+    assert counts["200"] == counts["404"] == 1
+    assert set(counts) == {str(status) for status in STATUSES}

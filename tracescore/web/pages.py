@@ -1,0 +1,216 @@
+"""The page as a raw ASGI app, and the exporter that feeds it. Everything is rendered here; the browser runs nothing.
+
+GET  /                          the ledger, the scores of each measure, the lowest ones, the latest ones
+GET  /interactions/{trace_id}   the evidence behind the scores of one trace
+POST /login                     the token by a form (GET /login?token=... by a link); sets the cookie
+GET  /style.css  /icon.svg
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from prometheus_client import CollectorRegistry, Counter
+
+from tracescore.config import Web
+from tracescore.model import Clock, Measure, Result
+from tracescore.web import views
+from tracescore.web.guard import COOKIE, Guard
+from tracescore.web.ledger import Ledger
+from tracescore.web.recent import Recent
+from tracescore.web.render import asset, page
+
+log = logging.getLogger("tracescore.web")
+
+Message = dict[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+TRACE_PATH = re.compile(r"/interactions/([0-9a-f]{32})", re.ASCII)
+ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
+LARGEST_LOGIN = 4096
+STATUSES = (200, 303, 400, 401, 403, 404, 405, 413, 500)
+HTML = "text/html; charset=utf-8"
+
+CONTENT_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+SAFETY = (
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+"""On every response: nothing is run, framed, guessed at, leaked by a link or kept in a cache."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is looked at of a request. `path` is decoded and may hold anything."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    receive: Receive
+
+    @classmethod
+    def of(cls, scope: Mapping[str, Any], receive: Receive) -> Request:
+        """Reads an ASGI scope."""
+        headers = {name.decode("latin-1"): value.decode(errors="replace") for name, value in scope["headers"]}
+        query = scope["query_string"].decode(errors="replace")
+        return cls(scope["method"], scope["path"], query, headers, receive)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole response."""
+
+    status: int
+    body: bytes
+    content_type: str = HTML
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Pages:
+    """Keeps the last results and shows them.
+
+    `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
+    to the URLs we receive at; `targets` are the scores below which a number is marked. Raises UsageError when
+    the page would be open to other machines without a token.
+    """
+
+    def __init__(
+        self,
+        settings: Web,
+        ledger: Callable[[], Ledger],
+        clock: Clock,
+        registry: CollectorRegistry,
+        *,
+        endpoints: Mapping[str, str],
+        targets: Mapping[Measure, float],
+    ) -> None:
+        self._guard = Guard(settings)
+        self._keep = settings.keep
+        self._ledger = ledger
+        self._clock = clock
+        self._endpoints = endpoints
+        self._targets = targets
+        self._recent = Recent(settings.keep)
+        self._requests = Counter(
+            "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
+        )
+        for status in STATUSES:
+            self._requests.labels(str(status))
+
+    async def export(self, result: Result) -> None:
+        """Keeps one result for the page; the oldest one goes when there are too many."""
+        self._recent.add(result)
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+        """The ASGI app."""
+        if scope["type"] != "http":
+            await send({"type": "websocket.close"})
+            return
+        request = Request.of(scope, receive)
+        try:
+            response = await self._respond(request)
+        except Exception as error:  # noqa: BLE001 - one bad page must not hide the others
+            log.error("event=page_failed error=%s", type(error).__name__)  # noqa: TRY400 - the trace may hold user text
+            response = _message(500, "This page cannot be shown", "It failed inside tracescore; its log says when.")
+        self._requests.labels(str(response.status)).inc()
+        await _send(response, send, with_body=request.method != "HEAD")
+
+    async def _respond(self, request: Request) -> Response:
+        if not self._guard.host_allowed(request.headers.get("host", "")):
+            return _message(403, "Not under this name", "The page answers to localhost and the address it listens on.")
+        allowed_methods = ("GET", "HEAD", "POST") if request.path == "/login" else ("GET", "HEAD")
+        if request.method not in allowed_methods:
+            return _message(405, "Only reading", "This address can be read.", (("allow", ", ".join(allowed_methods)),))
+        if request.path in ASSETS:
+            return Response(200, asset(request.path[1:]), ASSETS[request.path])
+        if request.path == "/login":
+            return await self._login(request)
+        if not self._guard.allowed(request.headers.get("authorization", ""), request.headers.get("cookie", "")):
+            return _ask_for_token(request.path, wrong=False)
+        if request.path == "/":
+            return self._overview(request.query)
+        return self._trace(request.path)
+
+    def _overview(self, query: str) -> Response:
+        try:
+            chosen = views.read_filter(query)
+        except ValueError as error:
+            return _message(400, "This cannot be shown", f"{error}.")
+        values = views.overview(self._recent, self._ledger(), chosen, self._targets)
+        about = {"now": self._clock(), "keep": self._keep, "endpoints": self._endpoints, "targets": self._targets}
+        return Response(200, page("overview.html", **values, **about))
+
+    def _trace(self, path: str) -> Response:
+        match = TRACE_PATH.fullmatch(path)
+        kept = self._recent.of_trace(match[1]) if match else []
+        if not kept:
+            unknown = f"No interaction of this trace is among the last {self._keep:,}, which is what this page keeps."
+            misspelt = "An interaction stands under /interactions/ and the 32 hex digits of its trace id."
+            return _message(404, "Nothing here", unknown if match else misspelt)
+        values = views.trace(kept, kept[0].result.interaction.trace_id, self._targets)
+        return Response(200, page("interaction.html", **values))
+
+    async def _login(self, request: Request) -> Response:
+        text = request.query
+        if request.method == "POST":
+            body = await _read(request.receive)
+            if body is None:
+                return _message(413, "Too long", f"A login has at most {LARGEST_LOGIN} bytes.")
+            text = body.decode(errors="replace")
+        given = {name: values[0] for name, values in parse_qs(text, errors="replace").items()}
+        target = given.get("next", "/")
+        if "token" not in given or not self._guard.token_allowed(given["token"]):
+            return _ask_for_token(target, wrong="token" in given)
+        # Only pages of ours are led to: an address from outside could be another site's.
+        target = target if TRACE_PATH.fullmatch(target) else "/"
+        cookie = f"{COOKIE}={self._guard.cookie}; Path=/; HttpOnly; SameSite=Strict"
+        return Response(303, b"", headers=(("location", target), ("set-cookie", cookie)))
+
+
+def _ask_for_token(path: str, *, wrong: bool) -> Response:
+    target = path if TRACE_PATH.fullmatch(path) else "/"
+    return Response(401, page("login.html", next=target, wrong=wrong), headers=(("www-authenticate", "Bearer"),))
+
+
+def _message(status: int, title: str, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+    back = status in (400, 404, 500)
+    return Response(status, page("message.html", title=title, text=text, back=back), headers=headers)
+
+
+async def _read(receive: Receive) -> bytes | None:
+    """The body, or None when it is longer than a login can be."""
+    body = b""
+    more = True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+        if len(body) > LARGEST_LOGIN:
+            return None
+    return body
+
+
+async def _send(response: Response, send: Send, *, with_body: bool) -> None:
+    headers = [
+        *SAFETY,
+        (b"content-type", response.content_type.encode()),
+        (b"content-length", str(len(response.body)).encode()),
+        *((name.encode(), value.encode()) for name, value in response.headers),
+    ]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body if with_body else b""})

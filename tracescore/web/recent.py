@@ -1,0 +1,156 @@
+"""The last results, kept in memory with their texts cut to a budget, and the figures the page draws from them."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from tracescore.formulas import weighted_mean
+from tracescore.model import Evaluation, Item, Measure, Message, Result, Score
+
+LONGEST_TEXT = 20_000
+"""Characters kept of one text: more than anyone reads on a page."""
+RESULT_BUDGET = 64_000
+"""Characters kept of one result, so that the page's memory is bounded by `keep` times this."""
+MOST_TEXTS = 100
+"""Passages, turns, and items of one evaluation that are kept."""
+
+
+class _Budget:
+    def __init__(self, characters: int) -> None:
+        self._left = characters
+
+    def cut(self, text: str) -> str:
+        """As much of `text` as still fits, saying so when that is not all."""
+        fits = min(LONGEST_TEXT, self._left)
+        self._left -= min(len(text), fits)
+        return text if len(text) <= fits else f"{text[:fits]} … [{len(text) - fits} more characters not kept here]"
+
+
+def _cut_item(item: Item, budget: _Budget) -> Item:
+    return replace(item, text=budget.cut(item.text), quote=budget.cut(item.quote))
+
+
+def _cut_evaluation(evaluation: Evaluation, budget: _Budget) -> Evaluation:
+    return replace(evaluation, items=tuple(_cut_item(item, budget) for item in evaluation.items[:MOST_TEXTS]))
+
+
+def _cut_message(message: Message, budget: _Budget) -> Message:
+    return replace(message, text=budget.cut(message.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A result whose texts fit the budget, and how many passages were left out altogether."""
+
+    result: Result
+    contexts_left_out: int
+
+
+def shorten(result: Result) -> Kept:
+    """`result` with question and answer first in line for the budget, then the evidence, passages and history."""
+    budget, told = _Budget(RESULT_BUDGET), result.interaction
+    interaction = replace(
+        told,
+        question=None if told.question is None else budget.cut(told.question),
+        answer=None if told.answer is None else budget.cut(told.answer),
+        attributes={},
+    )
+    evaluations = tuple(_cut_evaluation(evaluation, budget) for evaluation in result.evaluations)
+    interaction = replace(
+        interaction,
+        contexts=tuple(budget.cut(context) for context in told.contexts[:MOST_TEXTS]),
+        history=tuple(_cut_message(message, budget) for message in told.history[-MOST_TEXTS:]),
+    )
+    left_out = max(0, len(told.contexts) - MOST_TEXTS)
+    return Kept(replace(result, interaction=interaction, evaluations=evaluations), left_out)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Series:
+    """What one mean is a mean of. `from_prompt`: faithfulness to the rendered prompt, which is a series apart."""
+
+    service: str
+    judge: str
+    epoch: int
+    from_prompt: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """Weighted mean of `count` scores of one series."""
+
+    series: Series
+    value: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """One score and the result it stands in."""
+
+    score: Score
+    result: Result
+
+
+class Recent:
+    """At most `keep` results, newest last. The same result delivered again replaces its former self."""
+
+    def __init__(self, keep: int) -> None:
+        self._keep = keep
+        self._kept: OrderedDict[tuple[str, str, int], Kept] = OrderedDict()
+
+    def add(self, result: Result) -> None:
+        """Keeps `result`; the oldest one goes when there are too many."""
+        key = (result.interaction.key, result.judge, result.epoch)
+        self._kept.pop(key, None)
+        self._kept[key] = shorten(result)
+        if len(self._kept) > self._keep:
+            self._kept.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._kept)
+
+    def of_trace(self, trace_id: str) -> list[Kept]:
+        """What is kept of one trace, in order of time."""
+        found = [kept for kept in self._kept.values() if kept.result.interaction.trace_id == trace_id]
+        return sorted(found, key=lambda kept: kept.result.interaction.end_unix_nano)
+
+    def results(self, service: str | None = None) -> list[Result]:
+        """Results newest first, of one service or of all."""
+        kept = (kept.result for kept in reversed(self._kept.values()))
+        return [result for result in kept if service is None or result.interaction.service == service]
+
+    def services(self) -> list[str]:
+        """The services that anything is kept of, in order of the alphabet."""
+        return sorted({kept.result.interaction.service for kept in self._kept.values()})
+
+
+def scored(results: Iterable[Result], measure: Measure) -> list[Scored]:
+    """Every score of one measure, in the order of the results."""
+    return [Scored(score, result) for result in results for score in result.scores() if score.measure == measure]
+
+
+def means(scores: Iterable[Scored]) -> list[Mean]:
+    """One weighted mean per series, in order of service and judge; scores of different series never meet."""
+    groups: dict[Series, list[Scored]] = {}
+    for one in scores:
+        groups.setdefault(_series(one), []).append(one)
+    return [mean for series, members in sorted(groups.items()) if (mean := _mean(series, members))]
+
+
+def _mean(series: Series, members: Sequence[Scored]) -> Mean | None:
+    values = [one.score.value for one in members]
+    value = weighted_mean(values, [one.result.interaction.weight for one in members])
+    return None if value is None else Mean(series, value, len(values))
+
+
+def _series(one: Scored) -> Series:
+    from_prompt = one.score.measure == "faithfulness" and one.result.interaction.context_source == "prompt"
+    return Series(one.result.interaction.service, one.result.judge, one.result.epoch, from_prompt)
+
+
+def worst(scores: Iterable[Scored], most: int) -> list[Scored]:
+    """The lowest scores first; of equal ones, the order given."""
+    return sorted(scores, key=lambda one: one.score.value)[:most]

@@ -1,0 +1,55 @@
+"""The templates, and the words and formats they may use. Autoescape is on for every one of them."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Any
+
+import jinja2
+
+from tracescore.web import ledger, views, words
+
+ITEM_NAMES = {"question": "generated", "part": "part", "claim": "claim", "reference_claim": "reference"}
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("tracescore.web"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(
+        measure_names=words.MEASURE_NAMES,
+        measure_meanings=words.MEASURE_MEANINGS,
+        state_meanings=words.STATE_MEANINGS,
+        reason_meanings=words.REASON_MEANINGS,
+        source_meanings=words.SOURCE_MEANINGS,
+        label_meanings=words.LABEL_MEANINGS,
+        good_verdicts=words.GOOD_VERDICTS,
+        bad_verdicts=words.BAD_VERDICTS,
+        item_names=ITEM_NAMES,
+        by_reason=ledger.by_reason,
+        total=ledger.total,
+        evaluation_of=views.evaluation_of,
+        telling=views.telling,
+        is_score=views.is_score,
+        bounds=views.bounds,
+        moment=views.moment,
+        moment_of_nanoseconds=views.moment_of_nanoseconds,
+    )
+    return environment
+
+
+_TEMPLATES = _environment()
+
+
+def page(template: str, **values: Any) -> bytes:
+    """The HTML of one page as UTF-8; what cannot be written in UTF-8 becomes a question mark."""
+    return _TEMPLATES.get_template(template).render(**values).encode(errors="replace")
+
+
+def asset(name: str) -> bytes:
+    """A file that is served as it is."""
+    return files("tracescore.web").joinpath("templates", name).read_bytes()

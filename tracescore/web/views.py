@@ -1,0 +1,134 @@
+"""What each page shows, worked out from the results and the ledger; the templates only lay it out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, get_args
+from urllib.parse import parse_qs, urlencode
+
+from tracescore.model import LIVE_MEASURES, MEASURES, Evaluation, Item, Measure, Outcome, Result, Score, Unscored
+from tracescore.web.ledger import Ledger
+from tracescore.web.recent import Kept, Mean, Recent, Scored, means, scored, worst
+
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+WORST_SHOWN, WORST_SHOWN_ALONE, LATEST_SHOWN = 5, 50, 15
+LONGEST_SERVICE = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """What the reader asked to see; None: everything."""
+
+    measure: Measure | None = None
+    service: str | None = None
+
+    def link(self, **changes: str | None) -> str:
+        """The overview's address with some of the choices changed."""
+        chosen = {"measure": self.measure, "service": self.service} | changes
+        query = urlencode({name: value for name, value in chosen.items() if value}, errors="replace")
+        return f"/?{query}" if query else "/"
+
+
+def read_filter(query: str) -> Filter:
+    """The filter of a query string; ValueError says what is allowed. An empty value is no choice."""
+    try:
+        values = parse_qs(query, max_num_fields=10, errors="replace")
+    except ValueError:
+        raise ValueError("the address asks for too many things at once") from None
+    if unknown := sorted(values.keys() - {"measure", "service"}):
+        raise ValueError(f"measure and service can be chosen; got {unknown[0][:40]!r}")
+    if any(len(given) > 1 for given in values.values()):
+        raise ValueError("one measure and one service can be chosen at a time")
+    name, service = values.get("measure", [None])[0], values.get("service", [None])[0]
+    measure = next((known for known in MEASURES if known == name), None)
+    if name is not None and measure is None:
+        raise ValueError(f"measure is one of {', '.join(MEASURES)}; got {name[:40]!r}")
+    if service is not None and len(service) > LONGEST_SERVICE:
+        raise ValueError(f"service is a name of at most {LONGEST_SERVICE} characters")
+    return Filter(measure, service)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureView:
+    """One measure on the overview: its means, its worst scores, its target."""
+
+    measure: Measure
+    means: Sequence[Mean]
+    worst: Sequence[Scored]
+    target: float | None
+
+
+def overview(recent: Recent, ledger: Ledger, chosen: Filter, targets: Mapping[Measure, float]) -> dict[str, Any]:
+    """The overview's figures: means and worst scores of the results kept, and the ledger."""
+    results = recent.results(chosen.service)
+    shown = [measure for measure in _measures(ledger, results) if chosen.measure in (None, measure)]
+    most = WORST_SHOWN_ALONE if chosen.measure else WORST_SHOWN
+    services = recent.services()
+    if chosen.service and chosen.service not in services:
+        services = sorted([*services, chosen.service])
+    return {
+        "chosen": chosen,
+        "ledger": ledger,
+        "outcomes": OUTCOMES,
+        "read": sum(ledger.interactions.values()),
+        "not_captured": ledger.interactions.get("content_not_captured", 0),
+        "all_measures": _measures(ledger, recent.results()),
+        "services": services,
+        "kept": len(recent),
+        "views": [_measure_view(results, measure, most, targets.get(measure)) for measure in shown],
+        "columns": shown,
+        "latest": results[:LATEST_SHOWN],
+    }
+
+
+def _measures(ledger: Ledger, results: Sequence[Result]) -> list[Measure]:
+    """The measures there is anything to say of; before anything has come, those of live traffic."""
+    present = set(ledger.evaluations) | {evaluation.measure for result in results for evaluation in result.evaluations}
+    return [measure for measure in MEASURES if measure in (present or LIVE_MEASURES)]
+
+
+def _measure_view(results: Sequence[Result], measure: Measure, most: int, target: float | None) -> MeasureView:
+    scores = scored(results, measure)
+    return MeasureView(measure, means(scores), worst(scores, most), target)
+
+
+def trace(kept: Sequence[Kept], trace_id: str, targets: Mapping[Measure, float]) -> dict[str, Any]:
+    """Everything kept of one trace."""
+    return {"kept": kept, "trace_id": trace_id, "targets": targets}
+
+
+def evaluation_of(result: Result, measure: Measure) -> Evaluation | None:
+    """What became of one measure of a result; None when it was not tried."""
+    return next((evaluation for evaluation in result.evaluations if evaluation.measure == measure), None)
+
+
+def telling(evaluation: Evaluation) -> Item | None:
+    """The item that shows best why a score is low: the one of the least credit, or else the first without support."""
+    credited = [item for item in evaluation.items if item.credit is not None]
+    return min(credited, key=lambda item: item.credit or 0.0) if credited else next(iter(evaluation.items), None)
+
+
+def is_score(evaluation: Evaluation) -> bool:
+    """Whether there is a number."""
+    return isinstance(evaluation, Score)
+
+
+def bounds(evaluation: Evaluation) -> str:
+    """Between what the value must lie although it is not known; empty when it could be anything."""
+    narrowed = isinstance(evaluation, Unscored) and (evaluation.lo, evaluation.hi) != (0.0, 1.0)
+    return f"{evaluation.lo:.2f} to {evaluation.hi:.2f}" if narrowed and isinstance(evaluation, Unscored) else ""
+
+
+def moment(seconds: float) -> str:
+    """Unix seconds as a date and time of UTC."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def moment_of_nanoseconds(nanoseconds: int) -> str:
+    """Unix nanoseconds as a date and time of UTC; what no clock shows is told as not known."""
+    try:
+        return moment(nanoseconds / 1e9) if nanoseconds else "time not known"
+    except (ValueError, OverflowError, OSError):
+        return "time not known"
