@@ -1,0 +1,126 @@
+"""`tracescore score`, `inspect` and `demo` as they are typed, with the embedded judge."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CAPTURES = Path(__file__).parent.parent / "captures"
+local = pytest.mark.local
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tracescore.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+        env=os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"} | environment,
+    )
+
+
+RATE = {
+    "question": "What is the current federal funds rate?",
+    "answer": "The rate is 4 percent.",
+    "contexts": ["At its last meeting the committee set the federal funds rate at 4 percent."],
+    "reference": "The federal funds rate is 5.5 percent.",
+}
+WINDOW = {
+    "question": "What is the return window, and does it cover opened items?",
+    "answer": "You can return items within 30 days of purchase.",
+}
+RESET = "How do I reset my password?"
+POLICY = "Our security team enforces a 90-day password rotation policy and requires 12-character minimums."
+LINK = "Choose Forgot password on the sign-in page and follow the link we send you by e-mail."
+
+
+def scored(tmp_path: Path, *rows: Mapping[str, Any]) -> list[dict[str, Any]]:
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run("score", str(file))
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line)["scores"] for line in done.stdout.splitlines()]
+
+
+@local
+def test_the_worked_examples_come_out_with_the_embedded_judge(tmp_path: Path) -> None:
+    off_topic, good = {"question": RESET, "answer": POLICY}, {"question": RESET, "answer": LINK}
+    rate, window, low, high = scored(tmp_path, RATE, WINDOW, off_topic, good)
+    assert rate["faithfulness"]["value"] == 1.0
+    assert rate["answer_correctness"]["factual"] == 0.0
+    assert 0 < rate["answer_correctness"]["similarity"] <= 1
+    assert [item["credit"] for item in window["completeness"]["items"]] == [1.0, 0.0]
+    assert window["completeness"]["value"] == 0.5
+    assert low["answer_relevancy"]["value"] < high["answer_relevancy"]["value"] - 0.1
+
+
+@local
+def test_what_cannot_be_measured_has_a_reason_and_no_value(tmp_path: Path) -> None:
+    (without,) = scored(tmp_path, WINDOW)
+    assert without["faithfulness"]["value"] is None
+    assert without["faithfulness"]["reason"] == "no_contexts"
+    assert without["answer_correctness"]["reason"] == "no_reference"
+
+
+@local
+def test_a_follow_up_needs_a_judge_that_reads_the_history(tmp_path: Path) -> None:
+    history = [{"role": "user", "content": WINDOW["question"]}, {"role": "assistant", "content": "30 days."}]
+    (later,) = scored(tmp_path, {"question": "And for opened items?", "answer": "No.", "history": history})
+    assert {later[measure]["reason"] for measure in ("answer_relevancy", "completeness")} == {"needs_history"}
+
+
+@local
+def test_a_broken_line_is_named_and_the_rest_is_scored(tmp_path: Path) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text(f'{json.dumps(RATE)}\nnot json\n{{"question": 1}}\n\n{json.dumps(WINDOW)}\n')
+    done = run("score", str(file))
+    assert done.returncode == 2
+    assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["line 2", "line 3"]
+    assert len(done.stdout.splitlines()) == 2
+
+
+@local
+def test_the_demo_tells_bad_answers_from_good_ones_and_ends_by_itself() -> None:
+    done = run("demo", "--exit-after", "20")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "off-topic" in done.stdout
+    assert "/metrics" in done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def test_inspect_prints_a_json_line_for_every_interaction() -> None:
+    name = "llamaindex-openinference"
+    files = sorted(map(str, CAPTURES.glob(f"{name}.*.pb")))
+    done = run("inspect", "--explain", *files)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    expected = json.loads((CAPTURES / f"{name}.expected.json").read_text())["interactions"]
+    assert [row["span_id"] for row in rows] == [want["root_span_id"] for want in expected]
+    keys = {"trace_id", "span_id", "service", "release", "environment", "convention", "state", "question", "answer"}
+    assert all(keys | {"contexts", "context_source", "found"} <= set(row) for row in rows)
+
+
+def test_inspect_refuses_a_file_that_is_no_otlp_with_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "x.pb"
+    file.write_bytes(b"\xff\xff\xff")
+    done = run("inspect", str(file))
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "x.pb" in done.stderr
+
+
+def test_without_the_local_extra_serve_says_in_one_line_what_to_install_or_configure(tmp_path: Path) -> None:
+    # A package of that name that cannot be imported stands for one that is not installed.
+    (tmp_path / "sentence_transformers.py").write_text("raise ModuleNotFoundError(name='sentence_transformers')\n")
+    done = run("serve", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert "pip install 'tracescore[local]'" in line
+    assert "a judge of kind openai" in line

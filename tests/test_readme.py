@@ -1,0 +1,85 @@
+"""What the README shows is what there is: its settings, commands, metrics and files."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from tracescore.cli import app
+from tracescore.config import Config
+from tracescore.config_file import parse
+from tracescore.model import LIVE_MEASURES
+from tracescore.service import Service
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+YAML_BLOCKS = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+SHELL_BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+
+
+@pytest.mark.parametrize("block", YAML_BLOCKS, ids=lambda block: block.split("\n")[0])
+def test_every_configuration_shown_is_valid(block: str) -> None:
+    parse(block, "README.md")
+
+
+def test_the_reference_shows_every_setting_with_its_default() -> None:
+    (reference,) = [block for block in YAML_BLOCKS if "max_request" in block]
+    assert parse(reference, "README.md") == Config()
+    shown = yaml.safe_load(reference)
+    for section, settings in Config().model_dump().items():
+        if isinstance(settings, dict):
+            missing = {name for name, value in settings.items() if value is not None} - set(shown[section])
+            assert not missing, f"{section} does not show {missing}"
+
+
+def test_every_command_and_option_shown_exists() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    for line in "\n".join(SHELL_BLOCKS).splitlines():
+        for name, options in re.findall(r"tracescore (\w+)((?: [^&|]*)?)", line.replace("docker run", "")):
+            if "docker" in line or "pip install" in line.split("tracescore")[0].split("&&")[-1]:
+                continue
+            known = {option for parameter in commands[name].params for option in parameter.opts}
+            assert set(re.findall(r"(?<!\w)--?[a-z-]+", options)) <= known, line
+
+
+def test_the_test_command_is_the_one_that_ci_runs() -> None:
+    script = "/<!-- test command -->/,/```$/p"
+    assert script in (ROOT / ".ci" / "run").read_text()
+    (command,) = re.findall(r"<!-- test command -->\n```sh\n(.*?)\n```", README, re.DOTALL)
+    assert ".venv/bin/pytest" in command
+
+
+def test_the_table_of_metrics_is_what_the_service_exposes() -> None:
+    settings = "judge: {kind: openai, model: m}\nembedder: {kind: openai, model: e}\n"
+    settings += "exporters: {otlp: {endpoint: 'http://elsewhere.example:4318'}}\n"
+    families = Service(parse(settings, "test")).registry.collect()
+    exposed = {family.name + ("_total" if family.type == "counter" else "") for family in families}
+    exposed = {name for name in exposed if "_by_slice_" not in name or "_by_slice_weight_total" in name}
+    shown = set()
+    for name in re.findall(r"`(tracescore_[\w<>]+)`", README.split("## Metrics")[1].split("\n## ")[0]):
+        shown |= {name.replace("<measure>", measure) for measure in LIVE_MEASURES} if "<" in name else {name}
+    assert shown == exposed
+
+
+def test_every_link_to_a_file_leads_somewhere() -> None:
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
+        assert (ROOT / target).exists(), target
+
+
+def test_every_benchmark_shown_exists() -> None:
+    for script in re.findall(r"python (tests/benchmarks/\w+\.py)", README):
+        assert (ROOT / script).exists(), script
+
+
+def test_help_of_every_command_is_one_screen() -> None:
+    for name in ("serve", "check", "inspect", "score", "demo"):
+        done = subprocess.run(
+            [sys.executable, "-m", "tracescore.cli", name, "--help"], capture_output=True, text=True, check=True
+        )
+        assert 0 < done.stdout.count("\n") < 40

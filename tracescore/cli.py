@@ -1,0 +1,232 @@
+"""The command line: parses, calls, prints, and sets the exit status. Nothing else happens here.
+
+Exit status: 0 fine, 1 a check failed, 2 wrong use or configuration. Errors are one line that says what to do.
+"""
+
+from __future__ import annotations
+
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
+from urllib.parse import urlsplit
+
+import anyio
+import orjson
+import typer
+from prometheus_client import CollectorRegistry
+from rich.console import Console
+from rich.progress import Progress
+
+from tracescore import __version__, config_file, logs
+from tracescore.config import Config, OtlpExporter, cross_checks
+from tracescore.errors import ConfigError, TracescoreError, UsageError
+from tracescore.model import MEASURES
+
+if TYPE_CHECKING:
+    from tracescore.service import Scorer
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Scores live RAG traces and publishes the scores as Prometheus gauges and on the traces themselves.",
+)
+
+ConfigPath = Annotated[
+    Optional[Path],  # noqa: UP045 - typer reads the annotation at run time
+    typer.Option("--config", "-c", metavar="FILE", help="Configuration; without it the embedded defaults."),
+]
+OtlpOut = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(metavar="URL", help="Also send the scores to this OTLP endpoint (port 4317: gRPC, else HTTP)."),
+]
+
+SCORE_KEYS = "A line each: question, answer, contexts?, reference?, history?"
+
+
+def main() -> NoReturn:
+    """Runs the command line and ends the process."""
+    try:
+        app()
+    except TracescoreError as error:
+        _refuse(error)
+    except BaseExceptionGroup as group:
+        known, other = group.split(TracescoreError)
+        if other is not None or known is None:
+            raise
+        _refuse(_first(known))
+    sys.exit(0)
+
+
+def _refuse(error: BaseException) -> NoReturn:
+    prefix = "" if isinstance(error, ConfigError) else "tracescore: "
+    sys.stderr.write(f"{prefix}{error}\n")
+    sys.exit(2)
+
+
+def _first(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+@app.callback(invoke_without_command=True)
+def root(*, version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
+    """Options of the program itself."""
+    if version:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+def _configured(path: Path | None, otlp_out: str | None = None) -> Config:
+    config = config_file.load(path) if path else Config()
+    if otlp_out is None:
+        return config
+    try:
+        target = OtlpExporter(endpoint=otlp_out, protocol="grpc" if urlsplit(otlp_out).port == 4317 else "http")
+    except ValueError:  # pydantic's, or urlsplit's for a port that is none
+        raise UsageError(f"--otlp-out: http://HOST:PORT or https://HOST expected; got {otlp_out!r}") from None
+    config = config.model_copy(update={"exporters": config.exporters.model_copy(update={"otlp": target})})
+    for _, what in cross_checks(config):
+        raise UsageError(f"--otlp-out: {otlp_out} {what}")
+    return config
+
+
+@app.command()
+def serve(config: ConfigPath = None, otlp_out: OtlpOut = None) -> None:
+    """Receives spans over OTLP, scores their interactions, publishes the scores."""
+    from tracescore.service import Service
+
+    logs.to_stderr()
+    service = Service(_configured(config, otlp_out))
+    _run(partial(_until_signal, service.run))
+
+
+async def _until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
+    """Runs with a stop event that the first SIGTERM or SIGINT sets; a second one ends at once."""
+    stop = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+
+            async def listen() -> None:
+                async for _ in signals:
+                    if stop.is_set():
+                        logging.getLogger("tracescore.service").warning("event=second_signal")
+                        tasks.cancel_scope.cancel()
+                    stop.set()
+
+            tasks.start_soon(listen)
+            await run(stop)
+            tasks.cancel_scope.cancel()
+
+
+def _run(main_function: Callable[[], Awaitable[None]]) -> None:
+    anyio.run(main_function, backend_options={"use_uvloop": True})
+
+
+@app.command()
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Configuration file.")],
+    *,
+    probe: Annotated[bool, typer.Option("--probe", help="Also ask the judge and the embedder.")] = False,
+) -> None:
+    """Validates a configuration and opens nothing; with --probe, asks the judge and the embedder."""
+    logs.to_stderr(logging.ERROR)
+    config = config_file.load(file)
+    from tracescore.service import Service
+
+    service = Service(config)
+    if probe:
+        _run(partial(_probe, service.scorer))
+    typer.echo(f"{file}: fine; judge {service.scorer.judge.name}, measures {', '.join(config.measures)}")
+
+
+async def _probe(scorer: Scorer) -> None:
+    try:
+        await scorer.judge.probe()
+        if scorer.embedder is not None:
+            await scorer.embedder.embed(["Is anybody there?"])
+    finally:
+        await scorer.close()
+
+
+@app.command()
+def inspect(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="OTLP request bodies (.pb, .json).")],
+    *,
+    explain: Annotated[bool, typer.Option("--explain", help="Name the span and key of each field.")] = False,
+    config: ConfigPath = None,
+) -> None:
+    """Prints what can be read out of OTLP files: one JSON line per interaction."""
+    from tracescore.offline import inspect as inspected
+
+    for row in inspected(files, _configured(config).interactions, explain=explain):
+        sys.stdout.write(orjson.dumps(row).decode() + "\n")
+
+
+@app.command()
+def score(
+    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help=SCORE_KEYS)],
+    config: ConfigPath = None,
+) -> None:
+    """Scores a file of questions and answers: one JSON line in, the same with its scores out."""
+    logs.to_stderr(logging.WARNING)
+    settings = _configured(config)
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    refused: list[UsageError] = []
+    _run(partial(_score, lines, settings, refused.append))
+    for refusal in refused:
+        sys.stderr.write(f"{file}: {refusal}\n")
+    if refused:
+        raise typer.Exit(2)
+
+
+async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageError], None]) -> None:
+    from tracescore import offline
+    from tracescore.service import Scorer
+
+    scorer = Scorer(config, MEASURES, CollectorRegistry())
+    try:
+        await scorer.judge.probe()
+        with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
+            task = progress.add_task("scoring", total=len(lines))
+            async for row in offline.score(lines, scorer.evaluators, scorer.judge, refuse):
+                sys.stdout.write(orjson.dumps(row).decode() + "\n")
+                progress.advance(task)
+    finally:
+        await scorer.close()
+
+
+@app.command()
+def demo(
+    *,
+    exit_after: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="N", min=1, help="End after N scored; status 1 unless they score as built."),
+    ] = None,
+) -> None:
+    """A sample RAG app sends good and bad answers; watch how they score. Needs no key and no configuration."""
+    from tracescore.demo import run as demo_run
+
+    logs.to_stderr(logging.WARNING)
+    failures: list[str] = []
+
+    async def run(stop: anyio.Event) -> None:
+        failures.extend(await demo_run.run(stop, exit_after))
+
+    _run(partial(_until_signal, run))
+    for failure in failures if exit_after else ():
+        sys.stderr.write(f"tracescore demo: {failure}\n")
+    if failures and exit_after:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    main()

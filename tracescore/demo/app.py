@@ -1,0 +1,196 @@
+"""A small RAG app: retrieves real passages, gives canned answers, and reports by the OpenTelemetry SDK over gRPC.
+
+Nothing here knows tracescore; it is instrumented as any app is that follows OpenInference. Spans are given their
+times afterwards, as if retrieving and generating had taken a moment, so that no one has to wait for them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import anyio
+import anyio.to_thread
+from opentelemetry.context import Context
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
+from opentelemetry.util.types import AttributeValue
+
+from tracescore.demo.documents import SERVICES, Document, Service
+from tracescore.demo.questions import KINDS, QUESTIONS, Kind, Question
+from tracescore.errors import UsageError
+from tracescore.model import Clock
+
+PASSAGES = 2
+"""Passages retrieved for a question."""
+REMEMBERED = 10_000
+"""Answers of which it is remembered what they were built to be."""
+BLOCK = 4
+"""Questions asked in turn until each has had an answer of each kind: 4 and 5 share no divisor, so every pair comes."""
+INSTRUCTIONS = "Answer the question from the passages. Say so when they do not hold the answer."
+
+
+def plan(step: int) -> tuple[Question, Kind]:
+    """What is asked in step 0, 1, 2, ... and how it is answered: every 20 steps each kind comes 4 times."""
+    first = step // (BLOCK * len(KINDS)) * BLOCK
+    return QUESTIONS[(first + step % BLOCK) % len(QUESTIONS)], KINDS[step % len(KINDS)]
+
+
+def _words(text: str) -> Counter[str]:
+    return Counter(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def retrieve(question: str, documents: Sequence[Document]) -> list[tuple[Document, float]]:
+    """The passages that share most with the question, rare words counting more, best first."""
+    pages = [_words(document.text) for document in documents]
+    asked = _words(question)
+    rarity = {word: math.log(1 + len(pages) / (1 + sum(word in page for page in pages))) for word in asked}
+    scores = [sum(rarity[word] for word in asked if word in page) for page in pages]
+    ranked = sorted(zip(documents, scores, strict=True), key=lambda pair: -pair[1])
+    return ranked[:PASSAGES]
+
+
+@dataclass(frozen=True, slots=True)
+class _Moments:
+    """When each step of an answer began and ended, in Unix nanoseconds."""
+
+    start: int
+    retrieved: int
+    end: int
+
+    @classmethod
+    def ending(cls, now: float, answer: str) -> _Moments:
+        """Of an answer that is given now: 40 ms to retrieve, and the time it takes to write it word by word."""
+        end = int(now * 1e9)
+        retrieved = end - int((0.3 + 0.02 * len(answer.split())) * 1e9)
+        return cls(retrieved - 40_000_000, retrieved, end)
+
+
+class SampleApp:
+    """Asks itself the next question of the plan and answers it, as one of several services and releases.
+
+    `endpoint` is HOST:PORT of an OTLP receiver on gRPC. Raises UsageError when the environment switches the SDK off.
+    """
+
+    def __init__(self, endpoint: str, clock: Clock) -> None:
+        if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
+            raise UsageError("OTEL_SDK_DISABLED=true: the sample app cannot send anything; unset it for the demo")
+        self._clock = clock
+        self._step = 0
+        self._built: OrderedDict[str, Kind] = OrderedDict()
+        self._providers = {
+            (service.name, release): _provider(service, release, endpoint)
+            for service in SERVICES.values()
+            for release in service.releases
+        }
+
+    def kind_of(self, trace_id: str) -> Kind | None:
+        """What the answer of this trace was built to be; None for traces that are not ours."""
+        return self._built.get(trace_id)
+
+    def send(self, count: int) -> None:
+        """Answers `count` more questions. Returns at once: the spans leave from the SDK's own threads."""
+        for _ in range(count):
+            question, kind = plan(self._step)
+            service = SERVICES[question.service]
+            release = service.releases[self._step // BLOCK % len(service.releases)]
+            tracer = self._providers[service.name, release].get_tracer("sample-rag-app", release)
+            self._remember(_answer(tracer, service, question, question.answers[kind], self._clock()), kind)
+            self._step += 1
+
+    async def run(self, at_once: int = 20, pause: float = 2.0) -> None:
+        """Answers `at_once` questions and then one every `pause` seconds, until cancelled."""
+        self.send(at_once)
+        while True:
+            await anyio.sleep(pause)
+            self.send(1)
+
+    async def close(self) -> None:
+        """Sends what has not left yet and ends the SDK's threads."""
+        for provider in self._providers.values():
+            await anyio.to_thread.run_sync(provider.shutdown)
+
+    def _remember(self, trace_id: str, kind: Kind) -> None:
+        self._built[trace_id] = kind
+        if len(self._built) > REMEMBERED:
+            self._built.popitem(last=False)
+
+
+def _provider(service: Service, release: str, endpoint: str) -> TracerProvider:
+    # Resource() rather than Resource.create(), and a sampler of our own: the environment must not change the demo.
+    resource = Resource(
+        {"service.name": service.name, "service.version": release, "deployment.environment.name": "demo"}
+    )
+    provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
+    # A proxy that the environment names cannot reach this machine's loopback.
+    direct = (("grpc.enable_http_proxy", 0),)
+    exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True, timeout=5, channel_options=direct)  # type: ignore[arg-type]
+    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=200))
+    return provider
+
+
+def _answer(tracer: Tracer, service: Service, question: Question, answer: str, now: float) -> str:
+    """Reports one question as answered now; returns the trace id."""
+    moments = _Moments.ending(now, answer)
+    found = retrieve(question.text, service.documents)
+    request = tracer.start_span(
+        f"POST {service.route}", Context(), SpanKind.SERVER, _http(service.route), start_time=moments.start
+    )
+    chain = _child(tracer, request, "answer_question", moments.start, _texts("CHAIN", question.text, answer))
+    retriever = _child(tracer, chain, "retrieve", moments.start, _passages(question.text, found))
+    retriever.end(moments.retrieved)
+    model = _child(tracer, chain, "generate", moments.retrieved, _generation(question.text, found, answer))
+    for span in (model, chain, request):
+        span.set_status(StatusCode.OK)
+        span.end(moments.end)
+    return f"{request.get_span_context().trace_id:032x}"
+
+
+def _child(tracer: Tracer, parent: Span, name: str, start: int, attributes: Mapping[str, AttributeValue]) -> Span:
+    return tracer.start_span(name, set_span_in_context(parent, Context()), attributes=attributes, start_time=start)
+
+
+def _http(route: str) -> dict[str, AttributeValue]:
+    return {"http.request.method": "POST", "http.route": route, "url.path": route, "http.response.status_code": 200}
+
+
+def _texts(kind: str, given: str, got: str) -> dict[str, AttributeValue]:
+    return {
+        "openinference.span.kind": kind,
+        "input.value": given,
+        "input.mime_type": "text/plain",
+        "output.value": got,
+        "output.mime_type": "text/plain",
+    }
+
+
+def _passages(question: str, found: Sequence[tuple[Document, float]]) -> dict[str, AttributeValue]:
+    attributes: dict[str, AttributeValue] = {"openinference.span.kind": "RETRIEVER", "input.value": question}
+    for place, (document, score) in enumerate(found):
+        prefix = f"retrieval.documents.{place}.document"
+        attributes |= {f"{prefix}.id": document.id, f"{prefix}.content": document.text, f"{prefix}.score": score}
+    return attributes
+
+
+def _generation(question: str, found: Sequence[tuple[Document, float]], answer: str) -> dict[str, AttributeValue]:
+    passages = "\n\n".join(document.text for document, _ in found)
+    prompt = f"Passages:\n{passages}\n\nQuestion: {question}"
+    return _texts("LLM", prompt, answer) | {
+        "llm.model_name": "canned-answers",
+        "llm.input_messages.0.message.role": "system",
+        "llm.input_messages.0.message.content": INSTRUCTIONS,
+        "llm.input_messages.1.message.role": "user",
+        "llm.input_messages.1.message.content": prompt,
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": answer,
+        "llm.token_count.prompt": _words(INSTRUCTIONS + prompt).total(),
+        "llm.token_count.completion": _words(answer).total(),
+    }

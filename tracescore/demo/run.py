@@ -1,0 +1,66 @@
+"""A service on free ports, a sample app that sends to it, and a table that shows what comes out."""
+
+from __future__ import annotations
+
+import time
+
+import anyio
+
+from tracescore.config import (
+    Assembly,
+    Config,
+    Drift,
+    Exporters,
+    Listener,
+    Prometheus,
+    Receiver,
+    Web,
+)
+from tracescore.demo.app import SampleApp
+from tracescore.demo.questions import Kind
+from tracescore.demo.table import DemoTable
+from tracescore.service import Service
+
+_ANY = "127.0.0.1:0"
+
+SETTINGS = Config(
+    receiver=Receiver(grpc=Listener(listen=_ANY), http=Listener(listen=_ANY)),
+    assembly=Assembly.model_construct(**(Assembly().model_dump() | {"idle": 1.0})),
+    drift=Drift(min_count=5),
+    exporters=Exporters(prometheus=Prometheus(listen=_ANY)),
+    web=Web(listen=_ANY),
+)
+"""The defaults, but on free ports, and quicker to show something than a service in production should be."""
+
+
+async def run(stop: anyio.Event, exit_after: int | None = None) -> list[str]:
+    """Runs until `stop` is set or `exit_after` interactions were scored.
+
+    Returns why the scores do not tell the kinds of answers apart, a sentence each; empty when they do.
+    """
+    links: dict[str, str] = {}
+
+    def kind_of(trace_id: str) -> Kind | None:
+        return sample.kind_of(trace_id)  # made below, once there is an address to send to
+
+    table = DemoTable(kind_of, links, exit_after=exit_after)
+    service_stop = anyio.Event()
+    async with anyio.create_task_group() as serving:
+        addresses = await serving.start(Service(SETTINGS, watchers=[table]).run, service_stop)
+        links["page"] = f"http://{addresses['page']}/"
+        links["metrics"] = f"http://{addresses['metrics']}/metrics"
+        sample = SampleApp(addresses["grpc"], time.time)
+        table.start()
+        async with anyio.create_task_group() as sending:
+            sending.start_soon(sample.run)
+            sending.start_soon(_set_when, table.done, stop)
+            await stop.wait()
+            sending.cancel_scope.cancel()
+        await sample.close()
+        service_stop.set()
+    return table.verdict()
+
+
+async def _set_when(done: anyio.Event, stop: anyio.Event) -> None:
+    await done.wait()
+    stop.set()

@@ -1,0 +1,265 @@
+"""READ FIRST: builds every part from the configuration, opens the channel between them and runs the stages.
+
+    receiver ─▶ assembly ─▶ interactions ─▶ sampling ─▶ evaluators ─▶ exporters
+                                                    (judge, embedder)
+
+Listeners on the inside of the flow start before those outside it and stop after them: nobody sends into a void.
+What was received is exported or counted, also when the process is told to stop.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter as Tally
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+import anyio
+from anyio.abc import TaskStatus
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from prometheus_client import CollectorRegistry, Counter
+
+from tracescore.assembly import Assembly
+from tracescore.config import Config
+from tracescore.embedder import build_embedder
+from tracescore.errors import JudgeError, JudgeUnfit
+from tracescore.evaluators import build_evaluators, evaluate_all
+from tracescore.exporters import Exporter, build_exporters
+from tracescore.exporters.exposition import Health, metrics_app
+from tracescore.exporters.ledger import Ledger
+from tracescore.interactions import MARKERS, content_switch, genai_spans, read
+from tracescore.interactions.once import Once
+from tracescore.interactions.report import Report
+from tracescore.judge import build_judge
+from tracescore.listener import address_of, bind, serving
+from tracescore.model import Clock, Interaction, Measure, RawTrace, Result, Unscored, outcome_of
+from tracescore.receiver.decode import decode
+from tracescore.receiver.grpc import serving_grpc
+from tracescore.receiver.http import HttpReceiver
+from tracescore.receiver.intake import Intake
+from tracescore.sampling import Sampler
+from tracescore.web.ledger import Ledger as Counts
+from tracescore.web.pages import Pages
+
+_log = logging.getLogger("tracescore.service")
+
+_LOOK_EVERY = 0.1
+"""Seconds between two looks at what has become complete."""
+
+
+class Scorer:
+    """Judge, embedder and evaluators: what turns an interaction into a result, with or without a service around."""
+
+    def __init__(self, config: Config, measures: Sequence[Measure], registry: CollectorRegistry) -> None:
+        """Raises UsageError when a part cannot be built: a secret or an optional package is missing."""
+        self.embedder = build_embedder(config.embedder, registry) if _embeds(config, measures) else None
+        self.judge = build_judge(config.judge, self.embedder, registry)
+        self.evaluators = build_evaluators(measures, config.evaluators, self.embedder)
+
+    async def close(self) -> None:
+        """Closes the connections to judge and embedder."""
+        await self.judge.close()
+        if self.embedder is not None:
+            await self.embedder.close()
+
+
+def _embeds(config: Config, measures: Sequence[Measure]) -> bool:
+    """Whether anything needs vectors, so that a judge on the network can do without a local model."""
+    similarity = "answer_correctness" in measures and config.evaluators.weights[1] > 0
+    return config.judge.kind == "embedded" or "answer_relevancy" in measures or similarity
+
+
+class Service:
+    """All parts of one process. `run` serves until told to stop."""
+
+    def __init__(self, config: Config, clock: Clock = time.time, watchers: Sequence[Exporter] = ()) -> None:
+        """`watchers` are further exporters, beside those of the configuration.
+
+        Raises UsageError when a part cannot be built.
+        """
+        self.config, self.clock = config, clock
+        self.registry = CollectorRegistry()
+        self.health = Health(ready=False, reason="starting")
+        self.ledger = Ledger(self.registry, clock)
+        self.scorer = Scorer(config, config.measures, self.registry)
+        self.sampler = Sampler(config.sampling, self.registry)
+        self.assembly = Assembly(config.assembly, MARKERS, self.registry, clock)
+        self.intake = Intake(config.receiver, self.assembly, self.sampler.admits, self.registry)
+        self.endpoints = {"grpc": "", "http/protobuf": ""}
+        self.once = Once(self.registry)
+        self.report = Report(self.registry, clock, content_switch)
+        self.pages = Pages(
+            config.web, self._counts, clock, self.registry, endpoints=self.endpoints, targets=config.drift.targets
+        )
+        self.exporters = [*build_exporters(config, self.registry, clock), self.pages, *watchers]
+        self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
+        for stage in ("interactions", "exporters"):
+            self.errors.labels(stage)
+        self.fit, self.lost = anyio.Event(), anyio.Event()
+        """The judge can be asked; it was asked and had gone."""
+
+    async def run(self, stop: anyio.Event, task_status: TaskStatus[dict[str, str]] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Serves until `stop` is set, then finishes what was received within `shutdown_grace`.
+
+        Reports as started, with the address of every listener, once all of them accept connections.
+        """
+        config = self.config
+        scrape = bind(config.exporters.prometheus.listen, "exporters.prometheus.listen")
+        page = bind(config.web.listen, "web.listen")
+        http = bind(config.receiver.http.listen, "receiver.http.listen")
+        pending, waiting = anyio.create_memory_object_stream[Interaction](config.evaluators.max_pending)
+        async with AsyncExitStack() as outlasting:
+            await outlasting.enter_async_context(serving(metrics_app(self.registry, self.health), scrape))
+            await outlasting.enter_async_context(serving(self.pages, page))
+            prober = await outlasting.enter_async_context(anyio.create_task_group())
+            prober.start_soon(self._keep_judge)
+            with anyio.CancelScope() as drain:
+                async with anyio.create_task_group() as stages:
+                    for _ in range(config.evaluators.max_concurrency):
+                        stages.start_soon(self._evaluate, waiting.clone())
+                    received_all = anyio.Event()
+                    stages.start_soon(self._assemble, pending, received_all)
+                    async with (
+                        serving(HttpReceiver(self.intake), http),
+                        serving_grpc(self.intake, config.receiver.grpc.listen) as grpc,
+                    ):
+                        task_status.started(self._started(grpc, http, scrape, page))
+                        await stop.wait()
+                        self._stopping(drain)
+                    received_all.set()
+            self._shed(waiting)
+            await self._close()
+            prober.cancel_scope.cancel()  # last: it would also cancel what stands here after it
+        self._say_what_became_of_it()
+
+    # ---------------------------------------------------------------- stages
+
+    async def _assemble(self, pending: MemoryObjectSendStream[Interaction], received_all: anyio.Event) -> None:
+        """Complete traces -> interactions that wait for the judge; at the end also the traces that still wait."""
+        with pending:
+            while not received_all.is_set():
+                for raw in self.assembly.due():
+                    self._read(raw, pending)
+                    await anyio.lowlevel.checkpoint()
+                with anyio.move_on_after(_LOOK_EVERY):
+                    await received_all.wait()
+            for raw in self.assembly.flush():
+                self._read(raw, pending)
+
+    def _read(self, raw: RawTrace, pending: MemoryObjectSendStream[Interaction]) -> None:
+        """One trace -> its new interactions, counted; those that sampling keeps go on to the judge."""
+        try:
+            trace = decode(raw)
+            fresh = self.once.new(trace, read(trace, self.config.interactions))
+            self.report.trace(genai_spans(trace), fresh)
+            for interaction in fresh:
+                self.ledger.read(interaction)
+                if sampled := self.sampler.decide(interaction):
+                    self._enqueue(sampled, pending)
+        except Exception:  # noqa: BLE001 - one bad trace must not end the stage
+            self._defect("interactions")
+
+    def _enqueue(self, interaction: Interaction, pending: MemoryObjectSendStream[Interaction]) -> None:
+        self.ledger.started(interaction, self.config.measures)
+        try:
+            pending.send_nowait(interaction)
+        except anyio.WouldBlock:
+            self.ledger.shed(interaction, self.config.measures, "queue_full")
+
+    async def _evaluate(self, waiting: MemoryObjectReceiveStream[Interaction]) -> None:
+        """Interactions -> results, handed to every exporter."""
+        async with waiting:
+            async for interaction in waiting:
+                try:
+                    result = await self._evaluated(interaction)
+                except anyio.get_cancelled_exc_class():
+                    self.ledger.shed(interaction, self.config.measures, "shutdown")
+                    raise
+                self.ledger.finished(result)
+                for exporter in self.exporters:
+                    try:
+                        await exporter.export(result)
+                    except Exception:  # noqa: BLE001 - one bad result or exporter must not end the stage
+                        self._defect("exporters")
+
+    async def _evaluated(self, interaction: Interaction) -> Result:
+        """The interaction's result; one that met a judge that had gone waits for it and is asked again, once."""
+        await self.fit.wait()
+        result = await evaluate_all(interaction, self.scorer.evaluators, self.scorer.judge, self.clock)
+        if not any(isinstance(each, Unscored) and each.reason == "judge_unreachable" for each in result.evaluations):
+            return result
+        if self.fit.is_set():
+            self.fit = anyio.Event()
+            self.lost.set()
+        await self.fit.wait()
+        return await evaluate_all(interaction, self.scorer.evaluators, self.scorer.judge, self.clock)
+
+    async def _keep_judge(self) -> None:
+        """Asks the judge until it can do the work, and again whenever it was lost.
+
+        One that is unfit ends the service at its start. Later it is waited for: a service that runs goes on.
+        """
+        judge, wait, begun = self.scorer.judge, 1.0, False
+        while True:
+            try:
+                await judge.probe()
+            except JudgeUnfit as error:
+                if not begun:
+                    raise
+                _log.error('event=judge_unfit judge="%s" detail="%s" retry_in=%.0fs', judge.name, error.detail, wait)
+            except JudgeError as error:
+                _log.warning('event=judge_unreachable judge="%s" detail="%s" retry_in=%.0fs', judge.name, error, wait)
+            else:
+                _log.info('event=judge_ready judge="%s"', judge.name)
+                begun, wait, self.lost = True, 1.0, anyio.Event()
+                self.fit.set()
+                await self.lost.wait()
+                continue
+            await anyio.sleep(wait)
+            wait = min(60.0, wait * 2)
+
+    # ---------------------------------------------------------------- beginning and end
+
+    def _started(self, grpc: str, *others: object) -> dict[str, str]:
+        http, scrape, page = (address_of(bound) for bound in others)  # type: ignore[arg-type]
+        addresses = {"grpc": grpc, "http": http, "metrics": scrape, "page": page}
+        self.endpoints |= {"grpc": f"http://{grpc}", "http/protobuf": f"http://{http}"}
+        self.health.ready, self.health.reason = True, ""
+        _log.info("event=listening %s", " ".join(f"{name}={address}" for name, address in addresses.items()))
+        return addresses
+
+    def _counts(self) -> Counts:
+        return Counts(self.intake.spans_received, self.ledger.interactions(), self.ledger.evaluations())
+
+    def _stopping(self, drain: anyio.CancelScope) -> None:
+        self.health.ready, self.health.reason = False, "stopping"
+        drain.deadline = anyio.current_time() + self.config.shutdown_grace
+        _log.info("event=draining grace=%.0fs", self.config.shutdown_grace)
+
+    def _shed(self, waiting: MemoryObjectReceiveStream[Interaction]) -> None:
+        """Counts what nobody came to evaluate."""
+        while True:
+            try:
+                self.ledger.shed(waiting.receive_nowait(), self.config.measures, "shutdown")
+            except (anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
+                return
+
+    async def _close(self) -> None:
+        self.report.say()
+        for close in (*(exporter.close for exporter in self.exporters), self.scorer.close):
+            with anyio.move_on_after(10):
+                await close()
+
+    def _say_what_became_of_it(self) -> None:
+        """The last line: what was started is what was scored, unscored, skipped or shed, or the line shows it."""
+        for measure, tally in self.ledger.evaluations().items():
+            ends = Tally(outcome_of(reason) for reason, count in tally.reasons.items() for _ in range(count))
+            line = "event=stopped measure=%s scored=%d unscored=%d skipped=%d shed=%d pending=%d"
+            shown = (ends["unscored"], ends["skipped"], ends["shed"], tally.pending)
+            _log.info(line, measure, tally.scored, *shown)
+
+    def _defect(self, stage: str) -> None:
+        """One item is lost and counted; the traceback says where, without the item's text."""
+        self.errors.labels(stage).inc()
+        _log.exception("event=defect stage=%s", stage)
