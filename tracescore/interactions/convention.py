@@ -1,0 +1,242 @@
+"""What a convention says about a span, and the small readers its file is written with.
+
+A convention is one file under `conventions/` and one row in `table.py`. It never looks at other spans: how the
+pieces of a trace are put together is decided once, for all conventions, in `grouping` and `fields`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from tracescore.interactions import values
+from tracescore.model import LogRecord, Span
+
+Kind = Literal[
+    "agent",  # an agent, a workflow, a generation with tools: may stand for an interaction by itself
+    "chain",  # any other step that holds steps
+    "prompt",  # filling in a template
+    "llm",
+    "retriever",
+    "reranker",  # also joiners: what comes out replaces what went in
+    "tool",
+    "embedding",
+    "guardrail",
+    "evaluator",
+    "other",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A value as recorded, and the key it stood at."""
+
+    key: str
+    value: Any
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    """A span in its tree, with the log records that belong to it and the conventions it follows.
+
+    `span` is None for a parent that did not arrive.
+    """
+
+    span: Span | None
+    logs: list[LogRecord] = field(default_factory=list)
+    parent: Node | None = None
+    children: list[Node] = field(default_factory=list)
+    conventions: tuple[Convention, ...] = ()
+    kind: Kind | None = None
+    """None: by no convention a step of answering, so an ordinary span."""
+    kinds: frozenset[Kind] = frozenset()
+    """The kinds of the span and of all below it."""
+    memo: dict[str, Any] = field(default_factory=dict)
+    """What was worked out once about the span."""
+
+    @property
+    def name(self) -> str:
+        """The span's name; empty for a parent that did not arrive."""
+        return self.span.name if self.span else ""
+
+    @property
+    def attributes(self) -> Mapping[str, Any]:
+        """The span's attributes; empty for a parent that did not arrive."""
+        return self.span.attributes if self.span else {}
+
+    @property
+    def start(self) -> int:
+        """Start in Unix nanoseconds."""
+        return self.span.start_unix_nano if self.span else 0
+
+    @property
+    def end(self) -> int:
+        """End in Unix nanoseconds."""
+        return self.span.end_unix_nano if self.span else 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether the span says that it ended with an error."""
+        if self.span is None:
+            return False
+        return self.span.is_error or self.attributes.get("langfuse.observation.level") == "ERROR"
+
+    def read(self, what: FieldName) -> Iterator[Piece]:
+        """All readings of a field, those of the leading convention first."""
+        for convention in self.conventions:
+            reader: Reader = getattr(convention, what)
+            yield from reader(self)
+
+
+Reader = Callable[[Node], Iterable[Piece]]
+FieldName = Literal[
+    "trace_input",
+    "trace_output",
+    "input",
+    "output",
+    "sent",
+    "received",
+    "documents",
+    "rerank_input",
+    "query",
+    "variables",
+    "tool_name",
+    "tool_result",
+]
+
+
+def nothing(_node: Node) -> Iterable[Piece]:
+    """The reader of a field that a convention does not have."""
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """One way of recording GenAI work on spans.
+
+    `marks` are attribute keys, their first two segments, or their first with its dot; `scopes` beginnings of
+    instrumentation scope names; `events` names of span events or log records. Any of them marks a span as recorded
+    this way.
+    `switch` is the setting that makes it record content.
+    """
+
+    name: str
+    switch: str
+    kind: Callable[[Node], Kind | None]
+    marks: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    events: tuple[str, ...] = ()
+    trace_input: Reader = nothing
+    trace_output: Reader = nothing
+    input: Reader = nothing
+    output: Reader = nothing
+    sent: Reader = nothing
+    """What a model was sent: messages, or the prompt's text."""
+    received: Reader = nothing
+    """What a model replied."""
+    documents: Reader = nothing
+    """What a retriever found or a reranker kept."""
+    rerank_input: Reader = nothing
+    query: Reader = nothing
+    """What a retriever, a reranker or an embedding was asked."""
+    variables: Reader = nothing
+    """What was filled into a prompt template: a dict."""
+    tool_name: Reader = nothing
+    tool_result: Reader = nothing
+
+
+# ---------------------------------------------------------------- readers
+
+
+def attribute(*keys: str) -> Reader:
+    """Reads the attributes named, in this order."""
+
+    def read(node: Node) -> Iterator[Piece]:
+        for key in keys:
+            value = node.attributes.get(key)
+            if value is not None:
+                yield Piece(key, value)
+
+    return read
+
+
+def member(key: str, *names: str) -> Reader:
+    """Reads members of a JSON attribute; empty ones are how nothing is written."""
+
+    def read(node: Node) -> Iterator[Piece]:
+        data = values.data(node.attributes.get(key))
+        for name in names:
+            if isinstance(data, dict) and data.get(name):
+                yield Piece(f"{key}/{name}", data[name])
+
+    return read
+
+
+def event(name: str, *keys: str) -> Reader:
+    """Reads attributes of the span events called `name`."""
+
+    def read(node: Node) -> Iterator[Piece]:
+        for happened in node.span.events if node.span else ():
+            if happened.name == name:
+                for key in keys:
+                    if happened.attributes.get(key) is not None:
+                        yield Piece(f"event {name}/{key}", happened.attributes[key])
+
+    return read
+
+
+def indexed(prefix: str) -> Reader:
+    """Reads flattened lists: `prefix.0.a.b`, `prefix.1.a.b` become `[{"a": {"b": ...}}, ...]`."""
+
+    def read(node: Node) -> Iterator[Piece]:
+        start = prefix + "."
+        flat = {key[len(start) :]: value for key, value in node.attributes.items() if key.startswith(start)}
+        if flat:
+            items = unflatten(flat)
+            if isinstance(items, list):
+                yield Piece(f"{prefix}.N", items)
+
+    return read
+
+
+def unflatten(flat: Mapping[str, Any]) -> Any:
+    """Dotted keys as nested dicts; a level whose keys are all numbers is a list."""
+    tree: dict[str, Any] = {}
+    for key, value in flat.items():
+        level, parts = tree, key.split(".")
+        for part in parts[:-1]:
+            inner = level.setdefault(part, {})
+            if not isinstance(inner, dict):
+                break
+            level = inner
+        else:
+            level[parts[-1]] = value
+    return _with_lists(tree)
+
+
+def _with_lists(tree: Any) -> Any:
+    if not isinstance(tree, dict):
+        return tree
+    if tree and all(key.isdecimal() and len(key) < 8 for key in tree):
+        return [_with_lists(tree[key]) for key in sorted(tree, key=int)]
+    return {key: _with_lists(value) for key, value in tree.items()}
+
+
+def either(*readers: Reader) -> Reader:
+    """All readings of several readers, in their order."""
+
+    def read(node: Node) -> Iterator[Piece]:
+        for reader in readers:
+            yield from reader(node)
+
+    return read
+
+
+def when(kinds: tuple[Kind, ...], reader: Reader) -> Reader:
+    """Reads spans of the given kinds only."""
+
+    def read(node: Node) -> Iterable[Piece]:
+        return reader(node) if node.kind in kinds else ()
+
+    return read

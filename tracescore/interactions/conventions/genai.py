@@ -1,0 +1,152 @@
+"""OpenTelemetry's GenAI conventions: attributes, the operation event, and the older one event per message.
+
+Events are read as span events and as log records of the span alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tracescore.interactions import values
+from tracescore.interactions.convention import Convention, Kind, Node, Piece, Reader, attribute, either, when
+
+_KINDS: dict[str, Kind] = {
+    "chat": "llm",
+    "generate_content": "llm",
+    "text_completion": "llm",
+    "completion": "llm",
+    "chat_completion": "llm",
+    "agent_step": "chain",
+    "embeddings": "embedding",
+    "retrieval": "retriever",
+    "vector_db_retrieve": "retriever",
+    "rerank": "reranker",
+    "execute_tool": "tool",
+    "invoke_agent": "agent",
+    "invoke_workflow": "agent",
+    "create_agent": "other",
+    "evaluation": "evaluator",
+    "evaluate": "evaluator",
+}
+_DETAILS = "gen_ai.client.inference.operation.details"
+_MESSAGES = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+}
+_MODELS = ("gen_ai.request.model", "gen_ai.response.model")
+
+
+def _kind(node: Node) -> Kind | None:
+    operation = node.attributes.get("gen_ai.operation.name")
+    if isinstance(operation, str) and operation in _KINDS:
+        return _KINDS[operation]
+    if isinstance(operation, str) and operation:
+        return "llm" if operation.startswith(("chat", "text", "completion", "generate", "response")) else None
+    keys = node.attributes
+    if any(key.startswith("gen_ai.retrieval.") for key in keys):
+        return "retriever"
+    if "gen_ai.tool.name" in keys or "gen_ai.tool.call.id" in keys:
+        return "tool"
+    if keys.get("llm.request.type") in ("embedding", "rerank"):
+        return None
+    return "llm" if any(key in keys for key in _MODELS) else None
+
+
+def _happened(node: Node) -> Iterator[tuple[str, str, Mapping[str, Any], Any]]:
+    """(where, event name, attributes, body) of the span's log records and span events."""
+    for record in node.logs:
+        yield f"log {record.event_name}", record.event_name, record.attributes, record.body
+    for event in node.span.events if node.span else ():
+        yield f"event {event.name}", event.name, event.attributes, None
+
+
+def _details(key: str) -> Reader:
+    """A key of the operation event; some emitters put the same fields into the record's body."""
+
+    def read(node: Node) -> Iterator[Piece]:
+        for where, name, attributes, body in _happened(node):
+            if name == _DETAILS:
+                fields = values.data(body)
+                inner = fields.get(key) if isinstance(fields, dict) else None
+                value = attributes.get(key, inner)
+                if value is not None:
+                    yield Piece(f"{where}/{key}", value)
+
+    return read
+
+
+def _fields(attributes: Mapping[str, Any], body: Any) -> dict[str, Any]:
+    """What an event of one message says, wherever it says it: body, JSON attribute, or plain attributes."""
+    for holder in (
+        body,
+        attributes.get("gen_ai.event.content"),
+        attributes.get("message"),
+        attributes.get("event.body"),
+    ):
+        fields = values.data(holder)
+        if isinstance(fields, dict):
+            return fields
+        if isinstance(fields, str) and fields and holder is body:
+            return {"content": fields}
+    return {key: values.data(value) if key in ("message", "tool_calls") else value for key, value in attributes.items()}
+
+
+def _message_events(node: Node) -> Iterator[Piece]:
+    messages, where = [], ""
+    for place, name, attributes, body in _happened(node):
+        if name in _MESSAGES:
+            messages.append({"content": None, **_fields(attributes, body), "role": _MESSAGES[name]})
+            where = place
+    if messages:
+        yield Piece(f"{where} body", messages)
+
+
+def _choice_events(node: Node) -> Iterator[Piece]:
+    for place, name, attributes, body in _happened(node):
+        if name == "gen_ai.choice":
+            fields = _fields(attributes, body)
+            message = fields.get("message", fields)
+            message = {"content": message} if isinstance(message, str) else message
+            if isinstance(message, dict):
+                yield Piece(f"{place} body", [{"content": None, **message, "role": "assistant"}])
+
+
+def _content_events(name: str, key: str) -> Reader:
+    def read(node: Node) -> Iterator[Piece]:
+        for place, happened, attributes, _ in _happened(node):
+            if happened == name and attributes.get(key) is not None:
+                yield Piece(f"{place}/{key}", attributes[key])
+
+    return read
+
+
+def _variables(node: Node) -> Iterator[Piece]:
+    prefix = "gen_ai.prompt.variable."
+    found = {key[len(prefix) :]: value for key, value in node.attributes.items() if key.startswith(prefix)}
+    if found:
+        yield Piece(f"{prefix}*", found)
+
+
+_SENT = either(attribute("gen_ai.input.messages"), _details("gen_ai.input.messages"))
+_RECEIVED = either(attribute("gen_ai.output.messages"), _details("gen_ai.output.messages"))
+_FLOWS: tuple[Kind, ...] = ("agent", "chain")
+
+CONVENTION = Convention(
+    name="otel-genai",
+    switch="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY (older instrumentations: true)",
+    kind=_kind,
+    marks=("gen_ai.",),
+    events=(_DETAILS, *_MESSAGES, "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"),
+    input=when(_FLOWS, either(_SENT, attribute("gen_ai.workflow.input"), _message_events)),
+    output=when(_FLOWS, either(_RECEIVED, attribute("gen_ai.workflow.output"), _choice_events)),
+    sent=either(_SENT, _message_events, _content_events("gen_ai.content.prompt", "gen_ai.prompt")),
+    received=either(_RECEIVED, _choice_events, _content_events("gen_ai.content.completion", "gen_ai.completion")),
+    documents=attribute("gen_ai.retrieval.documents"),
+    query=attribute("gen_ai.retrieval.query.text"),
+    variables=_variables,
+    tool_name=attribute("gen_ai.tool.name"),
+    tool_result=attribute("gen_ai.tool.call.result"),
+)

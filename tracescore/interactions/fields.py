@@ -1,0 +1,223 @@
+"""Question and answer of a group of spans, each by a fixed precedence. Nothing is guessed.
+
+What a person configured comes first, then what stands on the outermost span, then what the steps inside it say,
+and last what the model was sent and replied. Contexts have a file of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from tracescore.config import Interactions
+from tracescore.interactions import calls, messages, prompt, texts, values
+from tracescore.interactions.convention import Kind, Node
+from tracescore.interactions.conventions import plain
+from tracescore.interactions.grouping import Group
+from tracescore.interactions.tree import by_depth
+from tracescore.model import Found, Message
+
+_FLOWS: tuple[Kind, ...] = ("agent", "chain")
+_VARIABLES = (*prompt.QUESTION_NAMES, "user_message", "user_prompt")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A text as read (None: not recorded), where it stood, and what hid it or is wrong with it."""
+
+    text: str | None = None
+    flaw: values.Flaw = ""
+    found: Found | None = None
+    history: tuple[Message, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    node: Node
+    key: str
+    text: str | None
+    flaw: values.Flaw = ""
+    history: tuple[Message, ...] = ()
+
+
+def question(group: Group, settings: Interactions) -> Field:
+    """The user's own last message, and the turns before it."""
+    return _first(_questions(group, settings))
+
+
+def answer(group: Group, settings: Interactions) -> Field:
+    """What the user was told."""
+    return _first(_answers(group, settings))
+
+
+def own(group: Group, keys: tuple[str, ...]) -> Iterator[tuple[Node, str, object]]:
+    """Attributes that a person named: those of the outermost span before those inside, in order of start."""
+    for key in keys:
+        for node in (group.root, *group.nodes):
+            if node.attributes.get(key) is not None:
+                yield node, key, node.attributes[key]
+
+
+def _first(candidates: Iterable[_Candidate]) -> Field:
+    """The first candidate with a text; else the worst that was met. Notes what was looked at before."""
+    tried: list[str] = []
+    flaw: values.Flaw = ""
+    for candidate in candidates:
+        if candidate.text is not None and not (flaw == "redacted" and not candidate.text):
+            found = Found(candidate.node.name, candidate.key, tuple(tried))
+            return Field(candidate.text, candidate.flaw, found, candidate.history)
+        flaw = flaw or candidate.flaw
+        tried.append(f"{candidate.node.name} @ {candidate.key}")
+    return Field(None, flaw, Found("", "", tuple(tried)))
+
+
+# ---------------------------------------------------------------- question
+
+
+def _questions(group: Group, settings: Interactions) -> Iterator[_Candidate]:
+    yield from (_asked(node, key, value) for node, key, value in own(group, settings.question))
+    root = group.root
+    for node in group.nodes:
+        yield from (_asked(node, piece.key, piece.value) for piece in node.read("trace_input"))
+    if root.kind != "llm":
+        yield from (_asked(root, piece.key, piece.value) for piece in root.read("input"))
+    if root.kind is None and (piece := plain.question(root)):
+        yield _asked(root, piece.key, piece.value)
+    yield from (_unrewritten(group, candidate) for candidate in _inner_questions(group))
+
+
+def _inner_questions(group: Group) -> Iterator[_Candidate]:
+    """Questions that stand on steps inside; any of them may have been rewritten by a model."""
+    for node in by_depth(group.parts):
+        if node is not group.root and node.kind in _FLOWS:
+            yield from (_asked(node, piece.key, piece.value) for piece in node.read("input"))
+    for node in reversed(group.of_kind("llm", "prompt")):
+        yield from _from_variables(node)
+    model = group.answering
+    for node in [model] if model else []:
+        yield _from_messages(group, node)
+    models = group.of_kind("llm")
+    if not models or models[0].start >= _first_query(group):
+        yield from _from_queries(group)
+
+
+def _asked(node: Node, key: str, value: object) -> _Candidate:
+    found = texts.asked(value)
+    return _Candidate(node, key, found.question, found.flaw, found.history)
+
+
+def _from_variables(node: Node) -> Iterator[_Candidate]:
+    for piece in node.read("variables"):
+        data = values.data(piece.value)
+        for name in _VARIABLES:
+            value = data.get(name) if isinstance(data, dict) else None
+            if isinstance(value, str) and value.strip():
+                yield _asked(node, f"{piece.key}/{name}", value)
+
+
+def _from_messages(group: Group, model: Node) -> _Candidate:
+    """The last user message of the answering call; of a rendered prompt only the part marked as the question."""
+    sent = calls.conversation(model)
+    key = next((piece.key for piece in model.read("sent")), "messages")
+    flaw = values.worst(values.parse(piece.value).flaw for piece in model.read("sent"))
+    numbered = ".N" in key and model.span is not None and model.span.dropped_attributes > 0
+    cut: values.Flaw = "truncated" if numbered else ""
+    last = messages.last_user(sent)
+    if last is None:
+        return _Candidate(model, key, None, flaw)
+    said = (sent[last].text or "").strip()
+    if values.redacted(said):
+        return _Candidate(model, key, None, "redacted")
+    text = _marked_question(said, [query for _, _, query in _queries(group)])
+    if text is not None and values.cut(text):
+        cut = "truncated"
+    return _Candidate(model, key, text, cut, messages.history(sent, last))
+
+
+def _marked_question(said: str, queries: list[str]) -> str | None:
+    rendered = prompt.take_apart(said)
+    if rendered.question is not None:
+        return rendered.question
+    if rendered.evidence is None:
+        return said
+    rest = said.replace(rendered.evidence, "")
+    return next((query for query in queries if query in rest), None)
+
+
+def _queries(group: Group) -> Iterator[tuple[Node, str, str]]:
+    """What retrievers, rerankers and embeddings were asked, in order of start."""
+    for node in group.of_kind("retriever", "reranker", "embedding"):
+        for piece in node.read("query"):
+            text = texts.asked(piece.value).question
+            if text is not None:
+                yield node, piece.key, text
+
+
+def _first_query(group: Group) -> int:
+    return next((node.start for node, _, _ in _queries(group)), 0)
+
+
+def _from_queries(group: Group) -> Iterator[_Candidate]:
+    """A search query fills the gap where only one was made, before any model could have rewritten it."""
+    found = list(_queries(group))
+    if len({text for _, _, text in found}) == 1 and not group.of_kind("tool"):
+        yield _asked(found[0][0], found[0][1], found[0][2])
+
+
+def _unrewritten(group: Group, candidate: _Candidate) -> _Candidate:
+    """Where an earlier model call replied with this very question, the one it was given."""
+    if candidate.text is None:
+        return candidate
+    for model in group.of_kind("llm"):
+        if (calls.reply(model) or "").strip() == candidate.text:
+            original = _from_messages(group, model)
+            return original if original.text is not None else candidate
+    return candidate
+
+
+# ---------------------------------------------------------------- answer
+
+
+def _answers(group: Group, settings: Interactions) -> Iterator[_Candidate]:
+    yield from (_answered(node, key, value) for node, key, value in own(group, settings.answer))
+    root, model = group.root, group.answering
+    for node in group.nodes:
+        yield from (_answered(node, piece.key, piece.value) for piece in node.read("trace_output"))
+    if root.kind != "llm":
+        yield from (_answered(root, piece.key, piece.value) for piece in root.read("output"))
+    if root.kind is None and (piece := plain.answer(root)):
+        yield _answered(root, piece.key, piece.value)
+    if model is None or _broken_off(group, model):
+        return
+    for node in _path(group.root, model):
+        yield from (_answered(node, piece.key, piece.value) for piece in node.read("output"))
+    around = {id(node) for node in _line(model)}
+    for node in reversed([node for node in group.of_kind("llm") if node.start >= model.start or id(node) in around]):
+        for piece in node.read("received"):
+            text, flaw = texts.answered(piece.value, plain=True)
+            yield _Candidate(node, piece.key, text, flaw)
+
+
+def _broken_off(group: Group, model: Node) -> bool:
+    """Whether a later model call failed, so that what an earlier one said was not the answer."""
+    return model.failed or any(node.failed and node.start > model.end for node in group.of_kind("llm"))
+
+
+def _path(root: Node, model: Node) -> list[Node]:
+    """The flows between root and model, outermost first."""
+    line = _line(model)
+    inside = line[: line.index(root)] if root in line else line
+    return [node for node in reversed(inside) if node.kind in _FLOWS]
+
+
+def _line(node: Node) -> list[Node]:
+    """A node and all above it."""
+    line = [node]
+    while (parent := line[-1].parent) is not None:
+        line.append(parent)
+    return line
+
+
+def _answered(node: Node, key: str, value: object) -> _Candidate:
+    text, flaw = texts.answered(value)
+    return _Candidate(node, key, text, flaw)

@@ -1,0 +1,168 @@
+"""Rendered prompts taken apart again: which part is the user's question, which part is evidence.
+
+A part is taken only where the prompt itself marks it: by a label (`Question:`, `Context information is below.`), a
+tag (`<context>`), or a section (`[[ ## context ## ]]`). Where nothing is marked nothing is taken.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tracescore.interactions.messages import Turn, last_user
+
+_SOURCE_WORDS = (
+    r"passages?|contexts?|documents?|docs|sources?|excerpts?|search results?|results|knowledge(?: base)?|snippets?|"
+    r"references?|articles?|materials?|facts|background|information|chunks|kontext|dokumente|quellen"
+)
+_SOURCE_LABEL = re.compile(
+    rf"""^[ \t#*>-]{{0,20}}(?:
+        (?P<open>[^\n:]{{0,90}}?\b(?:{_SOURCE_WORDS})\b[^\n:.?!]{{0,60}}:)[ \t*]*$      # ... passages ...:
+      | (?:(?:the|provided|retrieved|relevant)[ ])*(?:{_SOURCE_WORDS})\b[*]{{0,2}}[ ]?:[*]{{0,2}}[ \t]*(?=\S)  # Docs: x
+      | (?:the[ ])?(?:{_SOURCE_WORDS})\b[^\n]{{0,60}}\b(?:below|follows?)[.:]?[ \t]*$   # Context information is below.
+      | (?<=\#)[ ]*[^\n]{{0,30}}\b(?:{_SOURCE_WORDS})\b[ ]*$                            # ## Context
+    )""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_QUESTION_LABEL = re.compile(
+    r"""^[ \t#*>-]{0,20}
+        (?:(?:the|user|users|user's|customer|customer's|visitor|original|current|final|new|latest|last|my)[ ]+)*
+        (?:question|query|follow[- ]?up[ ](?:input|question|message)|user[ ]input|input|frage|pregunta)
+        [*]{0,2}[ ]?:[*]{0,2}[ \t]*(?P<rest>)""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_BREAK = re.compile(
+    rf"""^[ \t#*>-]{{0,20}}(?:
+        (?:[\w-]+[ ]){{0,2}}(?:answer|response|reply|assistant|standalone[ ]question|antwort)[*]{{0,2}}[ ]?:
+      | instructions?[*]{{0,2}}[ ]?:
+      | (?:given|using|based[ ]on|with)[ ](?:only[ ])?(?:the|this|these)[ ](?:above|{_SOURCE_WORDS})
+      | (?:please[ ])?(?:answer|respond)[ ](?:the|this|to|in|with|only|using|based|briefly|concisely)\b
+      | respond[ ]with
+    )""",
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_SOURCE_TAG = re.compile(
+    r"<(contexts?|documents?|passages?|sources?|excerpts?|search_results|results|knowledge|chunks?|docs?)\b[^<>]{0,200}>",
+    re.IGNORECASE,
+)
+_QUESTION_TAG = re.compile(r"<(question|query|user_question|user_query|user_input)\b[^<>]{0,200}>", re.IGNORECASE)
+_SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\s*$", re.MULTILINE)
+_RULE = re.compile(r"^[ \t]*[-=_*#~]{3,}[ \t]*$", re.MULTILINE)
+_REWRITES = re.compile(
+    r"stand[- ]?alone (?:question|query|version)|rephrase the (?:follow|question|query|user)|"
+    r"re-?(?:write|formulate|phrase) (?:the|this|a|user)[^.\n]{0,60}(?:message|question|query|input)|"
+    r"condense[^.\n]{0,60}question|generate (?:a|an) [^.\n]{0,20}(?:search query|title)",
+    re.IGNORECASE,
+)
+_LABELS = 20
+"""As many labels of a question, from the last one back, are looked at: a text may hold thousands of them."""
+QUESTION_NAMES = ("question", "query", "user_question", "user_query", "user_input", "input", "query_str", "q")
+CONTEXT_NAMES = ("context", "contexts", "documents", "passages", "docs", "context_str", "sources", "chunks")
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """What a prompt marks as the question and as evidence; None where it marks none."""
+
+    question: str | None = None
+    evidence: str | None = None
+
+
+def take_apart(text: str) -> Rendered:
+    """The marked parts of one message."""
+    sections = output_sections(text)
+    if sections:
+        filled = {name: value for name, value in sections.items() if value and value != f"{{{name}}}"}
+        question = next((filled[name] for name in QUESTION_NAMES if name in filled), None)
+        evidence = next((filled[name] for name in CONTEXT_NAMES if name in filled), None)
+        return Rendered(question, evidence)
+    question, bounds = _question(text)
+    return Rendered(question, _evidence(text, bounds))
+
+
+def question_in(text: str) -> str:
+    """The question a rendered prompt asks; the text itself where it is no rendered prompt."""
+    found = take_apart(text)
+    return found.question if found.question and found.evidence else text
+
+
+def evidence_in(conversation: Sequence[Turn]) -> str:
+    """The marked evidence of system messages and of the last user message; empty when there is none."""
+    last = last_user(conversation)
+    read = [turn for at, turn in enumerate(conversation) if turn.text and (turn.role == "system" or at == last)]
+    return "\n\n".join(found for turn in read if (found := take_apart(turn.text or "").evidence))
+
+
+def rewrites(conversation: Sequence[Turn]) -> bool:
+    """Whether a model is asked to rephrase a question (or to name a chat) rather than to answer."""
+    last = last_user(conversation)
+    return any(
+        turn.text and _REWRITES.search(turn.text)
+        for at, turn in enumerate(conversation)
+        if turn.role == "system" or at == last
+    )
+
+
+def output_sections(text: str) -> dict[str, str]:
+    """The sections of DSPy's chat format by name; empty for any other text."""
+    marks = list(_SECTION.finditer(text))
+    if not marks:
+        return {}
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    found = {mark[1]: text[mark.end() : end].strip() for mark, end in zip(marks, ends, strict=True)}
+    if "completed" not in found:  # the prompt: instructions follow the last field
+        found[marks[-1][1]] = found[marks[-1][1]].split("\n\nRespond with", 1)[0].strip()
+    return found
+
+
+def _question(text: str) -> tuple[str | None, tuple[int, int]]:
+    """The question marked last, and where label and question stand."""
+    tagged = _tagged(text, _QUESTION_TAG)
+    if tagged:
+        return text[slice(*tagged[-1])].strip(), tagged[-1]
+    for label in list(_QUESTION_LABEL.finditer(text))[: -_LABELS - 1 : -1]:
+        stop = len(text)
+        for border in (_BREAK, _SOURCE_LABEL, _QUESTION_LABEL, _RULE):
+            found = border.search(text, label.end() + 1)
+            stop = min(stop, found.start()) if found else stop
+        question = text[label.end() : stop].strip().strip("*").strip()
+        if question:
+            return question, (label.start(), stop)
+    return None, (len(text), len(text))
+
+
+def _evidence(text: str, question: tuple[int, int]) -> str | None:
+    tagged = _tagged(text, _SOURCE_TAG)
+    if tagged:
+        return "\n\n".join(text[slice(*inside)].strip() for inside in tagged)
+    pieces = []
+    at = 0
+    while label := _SOURCE_LABEL.search(text, at):
+        stop = question[0] if label.end() <= question[0] else len(text)
+        found = _BREAK.search(text, label.end())
+        stop = min(stop, found.start()) if found else stop
+        if not question[0] <= label.start() < question[1]:
+            piece = _RULE.sub("", text[label.end() : max(stop, label.end())]).strip()
+            if piece:
+                pieces.append(piece)
+        at = max(stop, label.end() + 1)
+    return "\n\n".join(pieces) or None
+
+
+def _tagged(text: str, opening: re.Pattern[str]) -> list[tuple[int, int]]:
+    """Where the contents of tags stand that are closed and not empty; in one pass over the text."""
+    found: list[tuple[int, int]] = []
+    unclosed: set[str] = set()
+    lowered = text.lower()
+    at = 0
+    while match := opening.search(text, at):
+        at = match.end()
+        name = match[1].lower()
+        end = -1 if name in unclosed else lowered.find(f"</{name}", at)
+        if end < 0:
+            unclosed.add(name)
+        elif text[at:end].strip():
+            found.append((at, end))
+            at = end
+    return found

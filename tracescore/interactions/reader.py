@@ -1,0 +1,148 @@
+"""A trace -> its interactions: grouping, fields and labels put together, and the state that sums them up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracescore import model
+from tracescore.config import Interactions
+from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree
+from tracescore.interactions.contexts import Contexts
+from tracescore.interactions.convention import Kind
+from tracescore.interactions.fields import Field
+from tracescore.interactions.grouping import Group
+from tracescore.model import Interaction, State, Trace
+
+_CONTENT: tuple[Kind, ...] = ("llm", "tool", "agent", "chain")
+_KEPT = ("http.route", "http.response.status_code", "http.request.method", "app.route", "url.scheme")
+
+
+def read(trace: Trace, settings: Interactions = Interactions()) -> list[Interaction]:  # noqa: B008 - frozen
+    """The interactions of a trace in order of start.
+
+    Pure, and linear in the number of spans; the order and repetition of spans change nothing. `settings` names
+    attributes of the user's own that come before the conventions'.
+    """
+    groups = grouping.groups(tree.build(trace, settings))
+    return _without_retried(groups, [_interaction(trace, group, settings) for group in groups])
+
+
+def genai_spans(trace: Trace) -> int:
+    """How many spans of a trace some convention recognises, without those of evaluators."""
+    return sum(1 for top in tree.build(trace, Interactions()) for node in tree.walk(top) if node.kind is not None)
+
+
+def _interaction(trace: Trace, group: Group, settings: Interactions) -> Interaction:
+    question, answer = fields.question(group, settings), fields.answer(group, settings)
+    evidence = contexts.read(group, settings, question.text)
+    history = question.history or _history(group)
+    failed = _failed(group, answer)
+    root, labels = group.root, slices.Labels(group, settings)
+    return Interaction(
+        trace_id=trace.trace_id,
+        span_id=root.span.span_id if root.span else "",
+        state=_state(group, failed, question, answer, evidence),
+        question=question.text,
+        answer=answer.text,
+        contexts=evidence.texts,
+        context_source=evidence.source if evidence.texts else "none",
+        history=history,
+        service=labels.service,
+        release=labels.release,
+        environment=labels.environment,
+        convention=_convention(group),
+        conversation_id=labels.conversation_id,
+        start_unix_nano=root.start,
+        end_unix_nano=root.end,
+        slices=labels.dimensions(later=bool(history)),
+        unusable=frozenset(_unusable(question, answer, evidence)),
+        found=dict(_places(question, answer, evidence)),
+        attributes={key: root.attributes[key] for key in _KEPT if key in root.attributes} | {"error": failed},
+    )
+
+
+def _history(group: Group) -> tuple[model.Message, ...]:
+    """Earlier turns as the answering model call was sent them."""
+    node = group.answering
+    if node is None:
+        return ()
+    sent = calls.conversation(node)
+    last = messages.last_user(sent)
+    return messages.history(sent, last) if last else ()
+
+
+def _convention(group: Group) -> str:
+    for node in (group.root, *group.nodes):
+        if node.conventions:
+            return node.conventions[0].name
+    return "unknown"
+
+
+def _failed(group: Group, answer: Field) -> bool:
+    """Whether the app failed: its outermost span says so, or a part did and no answer came after it."""
+    if group.root.failed:
+        return True
+    return answer.text is None and any(node.failed for node in group.nodes)
+
+
+def _state(group: Group, failed: bool, question: Field, answer: Field, evidence: Contexts) -> State:
+    if failed:
+        return "app_error"
+    if "redacted" in (question.flaw, answer.flaw) and (question.text is None or answer.text is None):
+        return "redacted"
+    if "truncated" in (question.flaw, answer.flaw):
+        return "truncated"
+    if question.text is None or answer.text is None:
+        if not _captured(group, question, answer):
+            return "content_not_captured"
+        return "no_question" if question.text is None else "no_answer"
+    if evidence.flaw == "redacted":
+        return "redacted"
+    if evidence.flaw == "truncated":
+        return "truncated"
+    if not evidence.texts:
+        return "no_contexts"
+    return "partial_contexts" if evidence.partial else "complete"
+
+
+def _captured(group: Group, question: Field, answer: Field) -> bool:
+    """Whether the parts that saw the missing text recorded any text at all."""
+    models = group.of_kind("llm")
+    if models:
+        sent = any(turn.text for node in models for turn in calls.conversation(node))
+        received = any(calls.reply(node) is not None for node in models)
+        return (question.text is not None or sent) and (answer.text is not None or received)
+    return any(True for node in group.nodes for what in ("input", "output") for _ in node.read(what))
+
+
+def _unusable(question: Field, answer: Field, evidence: Contexts) -> Iterator[str]:
+    if question.flaw:
+        yield "question"
+    if answer.flaw:
+        yield "answer"
+    if evidence.flaw or evidence.partial:
+        yield "contexts"
+
+
+def _places(question: Field, answer: Field, evidence: Contexts) -> Iterator[tuple[str, model.Found]]:
+    for name, field in (("question", question), ("answer", answer), ("contexts", evidence)):
+        if field.found is not None:
+            yield name, field.found
+
+
+def _without_retried(groups: list[Group], found: list[Interaction]) -> list[Interaction]:
+    """Without failed attempts that another one beside them, by the same function at the same question, made good."""
+    good: dict[tuple[int, str, str | None], int] = {}
+    for group, one in zip(groups, found, strict=True):
+        if one.state != "app_error" and one.question is not None:
+            good[_attempt(group, one)] = one.start_unix_nano
+    attempts = zip(groups, found, strict=True)
+    return [
+        i for group, i in attempts if i.state != "app_error" or good.get(_attempt(group, i), -1) <= i.start_unix_nano
+    ]
+
+
+def _attempt(group: Group, interaction: Interaction) -> tuple[int, str, str | None]:
+    """What two attempts at one thing have in common; spans without a parent have nothing in common."""
+    parent = group.root.parent
+    return (id(parent or group.root), group.root.name, interaction.question)

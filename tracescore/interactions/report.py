@@ -1,0 +1,100 @@
+"""The log line that matters most on day one: what came, what of it could be scored, and what is missing.
+
+Nothing is more common than an instrumentation that records no content, and nothing is more puzzling than a
+scorer that then stays silent. So the line names the switch that turns the content on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter as Tally
+from collections.abc import Callable
+
+from prometheus_client import CollectorRegistry, Counter
+
+from tracescore.config import Interactions
+from tracescore.model import Clock, Interaction, State
+
+_log = logging.getLogger("tracescore.interactions")
+
+_EVERY = 60.0
+"""Seconds between two lines while traffic flows; the first comes with the first trace."""
+
+
+FIELDS = ("question", "answer", "contexts")
+"""Fields of an interaction for which users may name keys of their own."""
+
+
+def own_keys(settings: Interactions) -> tuple[str, ...]:
+    """All keys that the user named; a trace that holds one is worth reading, whatever convention it follows."""
+    return tuple(key for field in FIELDS for key in getattr(settings, field))
+
+
+class Report:
+    """Counts what was read and says it once a minute, only when something came."""
+
+    def __init__(
+        self, settings: Interactions, registry: CollectorRegistry, clock: Clock, switch: Callable[[str], str]
+    ) -> None:
+        """`switch` names, for a convention, the setting that makes it record content."""
+        self._clock, self._switch = clock, switch
+        self._own_keys = {field: getattr(settings, field) for field in FIELDS}
+        self._mapped = Counter(
+            "tracescore_interactions_own_keys",
+            "Interactions by whether a key of your own (interactions.<field>) gave the field; a typo never does.",
+            ["field", "found"],
+            registry=registry,
+        )
+        for field, keys in self._own_keys.items():
+            for found in ("yes", "no") if keys else ():
+                self._mapped.labels(field, found)
+        self._next = 0.0
+        self._spans = 0
+        self._states: Tally[State] = Tally()
+        self._silent: Tally[str] = Tally()
+        self.genai_spans = Counter(
+            "tracescore_interactions_genai_spans", "Spans of a GenAI convention that were read.", registry=registry
+        )
+
+    @property
+    def advice(self) -> str:
+        """What to switch on so that content is recorded, for the convention that lacks it most; else empty."""
+        if not self._silent:
+            return ""
+        convention = self._silent.most_common(1)[0][0]
+        return f"{convention} records no content; turn it on with {self._switch(convention)}"
+
+    def trace(self, genai_spans: int, interactions: list[Interaction]) -> None:
+        """Takes in one trace that was read and its new interactions."""
+        self.genai_spans.inc(genai_spans)
+        self._spans += genai_spans
+        for interaction in interactions:
+            self._states[interaction.state] += 1
+            if interaction.state == "content_not_captured":
+                self._silent[interaction.convention] += 1
+            self._count_own_keys(interaction)
+
+    def _count_own_keys(self, interaction: Interaction) -> None:
+        for field, keys in self._own_keys.items():
+            if keys:
+                found = interaction.found.get(field)
+                self._mapped.labels(field, "yes" if found and found.key in keys else "no").inc()
+
+    def tick(self) -> None:
+        """Logs the line when it is due and something came."""
+        if self._clock() >= self._next:
+            self.say()
+
+    def say(self) -> None:
+        """Logs the line if anything came since the last one."""
+        if not self._spans and not self._states:
+            return
+        states = {"complete": self._states["complete"], **dict(sorted(self._states.items()))}
+        counts = " ".join(f"{state}={count}" for state, count in states.items())
+        level = logging.WARNING if self._silent else logging.INFO
+        advice = f' advice="{self.advice}"' if self._silent else ""
+        _log.log(level, "genai_spans=%d interactions=%d %s%s", self._spans, self._states.total(), counts, advice)
+        self._next = self._clock() + _EVERY
+        self._spans = 0
+        self._states.clear()
+        self._silent.clear()

@@ -1,0 +1,121 @@
+"""Labels of an interaction: service, release, environment and the bounded extra dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracescore.config import Interactions
+from tracescore.interactions import values
+from tracescore.interactions.convention import Node
+from tracescore.interactions.grouping import Group
+from tracescore.model import Attributes
+
+_DEFAULT_SERVICES = ("unknown_service", "langsmith", "llamaindex.opentelemetry")
+_SERVICE = ("service.name", "openinference.project.name", "langsmith.trace.session_name")
+_RELEASE = (
+    "langfuse.release",
+    "service.version",
+    "langfuse.version",
+    "gen_ai.agent.version",
+    "traceloop.entity.version",
+    "vcs.ref.head.revision",
+)
+_ENVIRONMENT = ("langfuse.environment", "deployment.environment.name", "deployment.environment")
+_ROUTE = (
+    "traceloop.workflow.name",
+    "gen_ai.workflow.name",
+    "langfuse.trace.name",
+    "ai.telemetry.functionId",
+    "gen_ai.agent.name",
+)
+_CONVERSATION = (
+    "gen_ai.conversation.id",
+    "session.id",
+    "langfuse.session.id",
+    "ai.telemetry.metadata.sessionId",
+    "spring.ai.chat.client.conversation.id",
+    "traceloop.association.properties.session_id",
+    "traceloop.association.properties.chat_id",
+    "traceloop.association.properties.thread_id",
+    "langsmith.metadata.thread_id",
+    "langsmith.metadata.session_id",
+)
+_SERVER = 2
+
+
+_WANTED = frozenset((*_SERVICE, *_RELEASE, *_ENVIRONMENT, *_ROUTE, *_CONVERSATION))
+
+
+class Labels:
+    """The labels of one group.
+
+    A value on the outermost span comes before those above it and those inside it, any span's before any resource's.
+    """
+
+    def __init__(self, group: Group, settings: Interactions) -> None:
+        self._root = group.root
+        self._tenant = settings.tenant
+        self._first: dict[str, list[str]] = {}
+        wanted = _WANTED | frozenset(settings.tenant)
+        nodes = [*_upwards(group.root), *group.nodes]
+        for attributes in (*(node.attributes for node in nodes), *_resources(nodes)):
+            for key in wanted & attributes.keys():
+                self._first.setdefault(key, []).extend(_text(attributes[key]))
+        flows = [*_upwards(group.root), *group.of_kind("agent", "chain")]
+        self._flow_names = [text for key in _ROUTE for node in flows for text in _text(node.attributes.get(key))][:1]
+
+    def _value(self, keys: tuple[str, ...]) -> str | None:
+        return next((self._first[key][0] for key in keys if self._first.get(key)), None)
+
+    @property
+    def service(self) -> str:
+        """Service name; names that SDKs make up count as none."""
+        found = (value for key in _SERVICE for value in self._first.get(key, ()))
+        return next((value for value in found if not value.startswith(_DEFAULT_SERVICES)), "unknown")
+
+    @property
+    def release(self) -> str:
+        """Version of the app."""
+        return self._value(_RELEASE) or "unknown"
+
+    @property
+    def environment(self) -> str:
+        """Deployment environment."""
+        return self._value(_ENVIRONMENT) or "unknown"
+
+    @property
+    def conversation_id(self) -> str:
+        """The conversation the interaction belongs to; empty when nothing says."""
+        return self._value(_CONVERSATION) or ""
+
+    def dimensions(self, *, later: bool) -> dict[str, str]:
+        """Slices: `route`, `turn`, and `tenant` where a configured key is present."""
+        found = {"route": self._route(), "turn": "later" if later else "first"}
+        tenant = self._value(self._tenant)
+        return found if tenant is None else {**found, "tenant": tenant}
+
+    def _route(self) -> str:
+        """The HTTP route of the request around it (never the raw path), else the name of the flow."""
+        for node in _upwards(self._root):
+            route = node.attributes.get("http.route")
+            if node.span is not None and node.span.kind == _SERVER and isinstance(route, str) and route:
+                return route
+        return next(iter(self._flow_names), self._root.name or "unknown")
+
+
+def _resources(nodes: list[Node]) -> list[Attributes]:
+    """The distinct resources, in order."""
+    return list({id(node.span.resource): node.span.resource for node in nodes if node.span is not None}.values())
+
+
+def _text(value: object) -> Iterator[str]:
+    plain = values.data(value) if isinstance(value, str) else value
+    if isinstance(plain, (str, int, float)) and not isinstance(plain, bool) and str(plain).strip():
+        yield str(plain).strip()
+
+
+def _upwards(node: Node) -> Iterator[Node]:
+    current: Node | None = node
+    while current is not None:
+        yield current
+        current = current.parent

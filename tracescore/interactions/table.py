@@ -1,0 +1,127 @@
+"""The precedence table: all conventions, the leading one first.
+
+Where a span follows several, the first that says something about a field is believed. Frameworks come before
+providers, explicit kinds before guesses from keys; `otel-genai` comes late, since many others use its keys too.
+"""
+
+from __future__ import annotations
+
+from tracescore.config import Interactions
+from tracescore.interactions.convention import Convention, Kind, Node, attribute
+from tracescore.interactions.conventions import (
+    genai,
+    google,
+    haystack,
+    langfuse,
+    langsmith,
+    llamaindex,
+    logfire,
+    mlflow,
+    openinference,
+    openlit,
+    openllmetry,
+    pydantic_ai,
+    vectordb,
+    vercel,
+)
+from tracescore.model import Interaction
+
+CONVENTIONS: tuple[Convention, ...] = (
+    openinference.CONVENTION,
+    langfuse.CONVENTION,
+    langsmith.CONVENTION,
+    mlflow.CONVENTION,
+    haystack.CONVENTION,
+    llamaindex.CONVENTION,
+    pydantic_ai.CONVENTION,
+    logfire.CONVENTION,
+    openlit.CONVENTION,
+    vercel.CONVENTION,
+    google.CONVENTION,
+    genai.CONVENTION,
+    openllmetry.CONVENTION,
+    vectordb.CONVENTION,
+)
+
+_BY_NAME = {convention.name: convention for convention in CONVENTIONS}
+_BY_MARK: dict[str, list[Convention]] = {}
+_BY_EVENT: dict[str, list[Convention]] = {}
+for _convention in CONVENTIONS:
+    for _mark in _convention.marks:
+        _BY_MARK.setdefault(_mark, []).append(_convention)
+    for _event in _convention.events:
+        _BY_EVENT.setdefault(_event, []).append(_convention)
+_SCOPES = tuple((scope, convention) for convention in CONVENTIONS for scope in convention.scopes)
+_ORDER = {convention.name: place for place, convention in enumerate(CONVENTIONS)}
+
+EVALUATOR_SCOPES = ("tracescore", "pydantic-evals")
+"""Scopes of spans that evaluators leave in other people's traces."""
+
+
+_ALL_MARKS = frozenset(
+    mark.encode() for convention in CONVENTIONS for mark in (*convention.marks, *convention.scopes, *convention.events)
+)
+MARKERS: tuple[bytes, ...] = tuple(
+    sorted(mark for mark in _ALL_MARKS if not any(other != mark and other in mark for other in _ALL_MARKS))
+)
+"""One of these occurs in the raw bytes of every span (or its scope) and log record that a convention recognises.
+
+As few as will do: a mark that holds another one is left out.
+"""
+
+
+def configured(settings: Interactions) -> Convention | None:
+    """The keys a person named, as the convention that leads all others; None where none are named."""
+    flow = (*settings.question, *settings.answer)
+    if not flow and not settings.contexts:
+        return None
+
+    def kind(node: Node) -> Kind | None:
+        if len(node.conventions) > 1:
+            return None
+        return "agent" if any(key in node.attributes for key in flow) else "retriever"
+
+    return Convention(
+        name="configured",
+        switch="",
+        kind=kind,
+        marks=(*flow, *settings.contexts),
+        input=attribute(*settings.question),
+        output=attribute(*settings.answer),
+        documents=attribute(*settings.contexts),
+    )
+
+
+def recognise(node: Node, own: Convention | None = None) -> None:
+    """Sets the conventions and the kind of a node; `own` comes before all others."""
+    found: set[str] = set()
+    for key in node.attributes:
+        for head in _heads(key):
+            found.update(convention.name for convention in _BY_MARK.get(head, ()))
+    scope = node.span.scope_name if node.span else ""
+    found.update(convention.name for prefix, convention in _SCOPES if scope.startswith(prefix))
+    for happened in node.span.events if node.span else ():
+        found.update(convention.name for convention in _BY_EVENT.get(happened.name, ()))
+    for record in node.logs:
+        found.update(convention.name for convention in _BY_EVENT.get(record.event_name, ()))
+    node.conventions = tuple(_BY_NAME[name] for name in sorted(found, key=_ORDER.__getitem__))
+    if own is not None and any(key in node.attributes for key in own.marks):
+        node.conventions = (own, *node.conventions)
+    if scope.startswith(EVALUATOR_SCOPES):
+        node.kind = "evaluator"
+    else:  # ids and names that are copied onto every span of a request make none of them a step
+        node.kind = next((kind for convention in node.conventions if (kind := convention.kind(node))), None)
+
+
+def _heads(key: str) -> tuple[str, ...]:
+    """What of a key may be a mark: itself, its first segment with the dot, its first two segments."""
+    first, _, rest = key.partition(".")
+    return (key, f"{first}.", f"{first}.{rest.partition('.')[0]}") if rest else (key,)
+
+
+def content_switch(of: Interaction | str) -> str:
+    """The setting that makes a convention record content; for an interaction, that of its convention."""
+    name = of.convention if isinstance(of, Interaction) else of
+    if name == "configured":
+        return "the attributes named in the configuration under interactions"
+    return _BY_NAME[name].switch if name in _BY_NAME else "see the documentation of the instrumentation in use"

@@ -1,0 +1,82 @@
+"""The spans of a trace as trees, each with its log records, its conventions and its kind.
+
+Any set, order or repetition of the same spans gives the same trees. A parent that did not arrive is a node without
+a span, so that its children stay together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from tracescore.config import Interactions
+from tracescore.interactions import table
+from tracescore.interactions.convention import Node
+from tracescore.model import Trace
+
+
+def build(trace: Trace, settings: Interactions) -> list[Node]:
+    """The trees of a trace in order of start, without what evaluators added."""
+    nodes = {
+        span.span_id: Node(span)
+        for span in sorted(trace.spans, key=lambda s: (s.start_unix_nano, s.end_unix_nano, s.span_id))
+    }
+    for record in trace.logs:
+        if record.span_id in nodes:
+            nodes[record.span_id].logs.append(record)
+    missing: dict[str, Node] = {}
+    own = table.configured(settings)
+    for node in nodes.values():
+        node.logs.sort(key=lambda record: record.time_unix_nano)
+        table.recognise(node, own)
+        parent_id = node.span.parent_span_id if node.span else ""
+        if parent_id:
+            node.parent = nodes.get(parent_id) or missing.setdefault(parent_id, Node(None))
+    _untie(nodes.values())
+    for node in nodes.values():
+        if node.parent is not None and node.kind != "evaluator":
+            node.parent.children.append(node)
+    tops = [node for node in nodes.values() if node.parent is None and node.kind != "evaluator"]
+    trees = sorted([*tops, *(node for node in missing.values() if node.children)], key=first_start)
+    for top in trees:
+        for node in reversed(list(walk(top))):
+            node.kinds = frozenset((node.kind,) if node.kind else ()).union(*(child.kinds for child in node.children))
+    return trees
+
+
+def first_start(node: Node) -> int:
+    """Start of a node; of its first child where it has not arrived."""
+    return node.start if node.span else min((child.start for child in node.children), default=0)
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """A node and all below it, parents before children, siblings in order of start."""
+    stack = [node]
+    while stack:
+        current = stack.pop()
+        yield current
+        stack.extend(reversed(current.children))
+
+
+def by_depth(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes and all below them, level by level."""
+    level = list(nodes)
+    while level:
+        yield from level
+        level = [child for node in level for child in node.children]
+
+
+def _untie(nodes: Iterable[Node]) -> None:
+    """Cuts parent links that run in a circle, which only a broken exporter writes."""
+    settled: set[int] = set()
+    for node in nodes:
+        path: list[Node] = []
+        seen: set[int] = set()
+        current: Node | None = node
+        while current is not None and id(current) not in settled:
+            if id(current) in seen:
+                path[-1].parent = None
+                break
+            seen.add(id(current))
+            path.append(current)
+            current = current.parent
+        settled |= seen

@@ -1,0 +1,161 @@
+"""Attribute values as they come: text, JSON in a string, JSON in JSON in a string, Python reprs, cut or redacted.
+
+`parse` turns a value into plain data and says what is wrong with it; it never raises and never guesses.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+Flaw = Literal["", "truncated", "redacted"]
+
+_MASKS = ("__REDACTED__", "<fully masked due to failed mask function>", "[REDACTED]", "<redacted>", "***REDACTED***")
+_NOTHING = ("null", "None", "undefined")
+"""How a missing value is written by those who write everything as text."""
+_JSON_START = re.compile(r'\s*(?:[\[{]\s*(?:["\[{\]}\d-]|true|false|null|$)|")')
+_REPR_START = re.compile(r"\s*(?:\{\s*'|[\[(]\s*['\"\[({])")
+_LENIENT = json.JSONDecoder(strict=False)
+_LITERAL_LIMIT = 200_000
+"""Longest Python repr or cut JSON (characters) that is read: both are slow."""
+CUT_LENGTHS = frozenset({255, 256, 512, 1000, 1024, 2000, 2048, 4000, 4095, 4096, 8000, 8191, 8192})
+CUT_LENGTHS |= frozenset({10_000, 12_000, 12_288, 16_384, 32_000, 32_768, 65_535, 65_536})
+"""Lengths that are common settings of OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT and of backends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """Plain data (str, number, bool, None, list, dict), and what is wrong with it."""
+
+    data: Any
+    flaw: Flaw = ""
+
+
+def worst(flaws: Iterable[Flaw]) -> Flaw:
+    """Redacted before truncated before none."""
+    met = set(flaws)
+    return "redacted" if "redacted" in met else "truncated" if "truncated" in met else ""
+
+
+def redacted(value: Any) -> bool:
+    """Whether a text was withheld on purpose and only a mask stands in its place."""
+    return isinstance(value, str) and value.strip() in _MASKS
+
+
+def parse(value: Any) -> Parsed:
+    """`value` as plain data; JSON strings are unwrapped at most twice (as proxies and MLflow encode them)."""
+    flaw: Flaw = ""
+    for _ in range(2):
+        if not isinstance(value, str):
+            break
+        if redacted(value):
+            return Parsed(None, "redacted")
+        if value.strip() in _NOTHING:
+            return Parsed(None)
+        inner = _structure(value)
+        if inner is None:
+            break
+        value, flaw = inner.data, inner.flaw
+        if flaw:
+            break
+    if redacted(value):
+        return Parsed(None, "redacted")
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    return Parsed(value, flaw)
+
+
+def data(value: Any) -> Any:
+    """`parse(value).data`."""
+    return parse(value).data
+
+
+def cut(text: str) -> bool:
+    """Whether a text looks cut: exactly as long as a common limit and ending in the middle of a sentence."""
+    return len(text) in CUT_LENGTHS and (text[-1:].isalnum() or text[-1:] in " ,;:-")
+
+
+def _structure(text: str) -> Parsed | None:
+    """What JSON or a Python repr in `text` says; None for ordinary text."""
+    if _JSON_START.match(text):
+        try:
+            return Parsed(_loads(text))
+        except RecursionError:
+            return Parsed(None, "truncated")
+        except json.JSONDecodeError as error:
+            if _breaks_off(error, text):
+                return Parsed(_whole_part(text), "truncated")
+    return _literal(text) if _REPR_START.match(text) else None
+
+
+def _loads(text: str) -> Any:
+    """JSON as most write it, else as some do (NaN, control characters, lone surrogates)."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return _LENIENT.decode(text)
+
+
+def _literal(text: str) -> Parsed | None:
+    """A Python repr of plain data; a dict or tuple that is none (objects in it, cut off) reads as nothing."""
+    stripped = text.strip()
+    try:
+        if len(text) <= _LITERAL_LIMIT:
+            return Parsed(_plain(ast.literal_eval(stripped)))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        pass
+    if stripped[0] == "[" or stripped[-1] == ")":
+        return None
+    return Parsed(None, "" if stripped[-1] == "}" else "truncated")
+
+
+def _breaks_off(error: json.JSONDecodeError, text: str) -> bool:
+    """Whether JSON was fine up to its very end, which is missing (and not just another syntax)."""
+    stripped = text.strip()
+    if stripped[:1] not in ("{", "["):
+        return False
+    unterminated = error.msg.startswith("Unterminated string")
+    return unterminated or error.pos >= len(text.rstrip()) - 1 or stripped.endswith("...")
+
+
+def _whole_part(text: str) -> Any:
+    """What stands complete in JSON that was cut: everything up to the last whole member, brackets closed."""
+    if len(text) > _LITERAL_LIMIT:
+        return None
+    closers: list[str] = []
+    keep: tuple[int, str] | None = None
+    in_text = escaped = False
+    for at, char in enumerate(text):
+        if in_text:
+            in_text = escaped or char != '"'
+            escaped = char == "\\" and not escaped
+        elif char == '"':
+            in_text = True
+        elif char in "{[":
+            closers.append("}" if char == "{" else "]")
+        elif char in "}]" and closers:
+            closers.pop()
+            keep = (at + 1, "".join(reversed(closers)))
+        elif char == ",":
+            keep = (at, "".join(reversed(closers)))
+    if keep is None:
+        return None
+    try:
+        return _loads(text[: keep[0]] + keep[1])
+    except (ValueError, RecursionError):
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """Tuples and sets as lists, keys as text."""
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [_plain(item) for item in value]
+    return value
