@@ -9,6 +9,7 @@ What was received is exported or counted, also when the process is told to stop.
 
 from __future__ import annotations
 
+import gc
 import logging
 import time
 from collections import Counter as Tally
@@ -30,7 +31,7 @@ from tracescore.exporters.exposition import Health, metrics_app
 from tracescore.exporters.ledger import Ledger
 from tracescore.interactions import MARKERS, content_switch, genai_spans, read
 from tracescore.interactions.once import Once
-from tracescore.interactions.report import Report
+from tracescore.interactions.report import Report, own_keys
 from tracescore.judge import build_judge
 from tracescore.listener import address_of, bind, serving
 from tracescore.model import Clock, Interaction, Measure, RawTrace, Result, Unscored, outcome_of
@@ -84,11 +85,12 @@ class Service:
         self.ledger = Ledger(self.registry, clock)
         self.scorer = Scorer(config, config.measures, self.registry)
         self.sampler = Sampler(config.sampling, self.registry)
-        self.assembly = Assembly(config.assembly, MARKERS, self.registry, clock)
+        markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
+        self.assembly = Assembly(config.assembly, markers, self.registry, clock)
         self.intake = Intake(config.receiver, self.assembly, self.sampler.admits, self.registry)
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.once = Once(self.registry)
-        self.report = Report(self.registry, clock, content_switch)
+        self.report = Report(config.interactions, self.registry, clock, content_switch)
         self.pages = Pages(
             config.web, self._counts, clock, self.registry, endpoints=self.endpoints, targets=config.drift.targets
         )
@@ -142,6 +144,7 @@ class Service:
                 for raw in self.assembly.due():
                     self._read(raw, pending)
                     await anyio.lowlevel.checkpoint()
+                self.report.tick()
                 with anyio.move_on_after(_LOOK_EVERY):
                     await received_all.wait()
             for raw in self.assembly.flush():
@@ -226,6 +229,7 @@ class Service:
         addresses = {"grpc": grpc, "http": http, "metrics": scrape, "page": page}
         self.endpoints |= {"grpc": f"http://{grpc}", "http/protobuf": f"http://{http}"}
         self.health.ready, self.health.reason = True, ""
+        gc.freeze()  # what was built stays: the collector need not look at it again while spans come and go
         _log.info("event=listening %s", " ".join(f"{name}={address}" for name, address in addresses.items()))
         return addresses
 

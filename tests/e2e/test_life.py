@@ -6,6 +6,7 @@ import re
 import socket
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.otlp_sink import otlp_sink
 from tests.running import FREE_PORTS, Running, serving
 from tests.sample_app import GOOD, answer, provider
 
+CAPTURES = Path(__file__).parent.parent / "captures"
 MEASURES = ("answer_relevancy", "completeness", "faithfulness")
 
 
@@ -100,6 +102,19 @@ def test_a_judge_that_is_lost_on_the_way_is_waited_for_and_nothing_is_lost(tmp_p
         away = False
         service.wait_value(3, "tracescore_evaluations_total", outcome="scored", measure="faithfulness")
         assert service.value("tracescore_evaluations_total", outcome="unscored") == 0
+
+
+def test_when_no_content_is_recorded_the_log_names_the_switch(tmp_path: Path, judge: OpenAIServer) -> None:
+    with serving(tmp_path, settings(judge)) as service:
+        for body in sorted(CAPTURES.glob("openai-v2-nocontent.*.pb")):
+            url = f"http://{service.addresses['http']}/v1/traces"
+            headers = {"Content-Type": "application/x-protobuf"}
+            urllib.request.urlopen(urllib.request.Request(url, body.read_bytes(), headers), timeout=10).close()
+        service.wait_log("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT")
+        assert [line for line in service.log if "genai_spans=" in line and "level=warning" in line]
+        service.wait_value(8, "tracescore_interactions_total")
+        assert service.value("tracescore_interactions_total", state="content_not_captured") == 6
+        assert service.value("tracescore_interactions_total", state="app_error") == 2
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
