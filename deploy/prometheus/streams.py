@@ -1,0 +1,124 @@
+"""The words that cases.py is written in: streams of scores as counters, and what the rules should make of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+TARGET = {"instance": "10.0.0.1:9464", "job": "tracescore", "namespace": "rag", "pod": "a", "service": "tracescore"}
+"""Labels that an operator gives a scrape target."""
+APP = {"service_name": "shop", "deployment_environment": "prod", "judge": "gpt"}
+READY = {"tracescore_judge_ready": "1x600"}
+
+Series = dict[str, str]
+Case = dict[str, Any]
+
+
+def counter(step: float, *phases: int, restarts: bool = False) -> str:
+    """A counter that is flat, rises by `step` a minute, is flat, ...: one phase per number of minutes.
+
+    Steps are sums of powers of 2: promtool adds them up, and a sum of 0.1 that comes out above the value of the
+    next phase would read as a restart.
+
+    `restarts`: it falls back to 0 wherever a rise begins, as it does when its process is new.
+    """
+    parts, value = [], 0.0
+    for index, minutes in enumerate(phases):
+        if index % 2 == 0:
+            parts.append(f"{value:.10g}x{minutes - 1}")
+            continue
+        value = 0.0 if restarts else value
+        parts.append(f"{value + step:.10g}+{step:.10g}x{minutes - 1}")
+        value += step * minutes
+    return " ".join(parts)
+
+
+def named(metric: str, labels: Mapping[str, str]) -> str:
+    """A series as PromQL writes it."""
+    inner = ", ".join(f'{key}="{value}"' for key, value in labels.items())
+    return f"{metric}{{{inner}}}"
+
+
+def scores(
+    measure: str,
+    score: float,
+    *phases: int,
+    weight: float = 1.0,
+    restarts: bool = False,
+    labels: Mapping[str, str] = MappingProxyType({}),
+) -> Series:
+    """The six counters of equal scores that come once a minute in every second phase."""
+    steps = {
+        "weight": weight,
+        "weighted_score": weight * score,
+        "weight_squared": weight**2,
+        "weight_squared_score": weight**2 * score,
+        "weight_squared_score_squared": (weight * score) ** 2,
+        "below_target_weight": weight * (score < 0.5),
+    }
+    every = TARGET | APP | dict(labels)
+    return {
+        named(f"tracescore_{measure}_{name}_total", every): counter(step, *phases, restarts=restarts)
+        for name, step in steps.items()
+    }
+
+
+def evaluations(measure: str, outcome: str, reason: str, *phases: int, a_minute: int = 1) -> Series:
+    """One column of the ledger."""
+    labels = TARGET | {"measure": measure, "outcome": outcome, "reason": reason}
+    return {named("tracescore_evaluations_total", labels): counter(a_minute, *phases)}
+
+
+def estimate(scored: Sequence[float], weights: Sequence[float]) -> dict[str, float]:
+    """What the rules should find, from single scores: the pseudo-observation is really added."""
+    w = [weight / (sum(v * v for v in weights) / sum(weights)) for weight in weights]
+    mean = math.fsum(a * s for a, s in zip(w, scored, strict=True)) / math.fsum(w)
+    found = {"mean": mean, "effective_count": math.fsum(w) ** 2 / math.fsum(a * a for a in w)}
+    for name, extra, sign in (("lower", 0.0, -1), ("upper", 1.0, 1)):
+        weight, values = [*w, 1.0], [*scored, extra]
+        total = math.fsum(weight)
+        centre = math.fsum(a * s for a, s in zip(weight, values, strict=True)) / total
+        spread = math.fsum(a * a * (s - mean) ** 2 for a, s in zip(w, scored, strict=True))
+        spread += math.fsum(b * (s - centre) ** 2 for b, s in ((total - 1, mean), (1.0, extra)))
+        found[name] = min(1.0, max(0.0, centre + sign * 1.96 * math.sqrt(spread) / total))
+    return found
+
+
+def case(name: str, *series: Series, minute: int, values: Mapping[str, float | None], firing: Sequence[str]) -> Case:
+    """At `minute`, each expression has its value (None: there is nothing) and these alerts fire, and no others."""
+    given: Series = {}
+    for one in series:
+        given |= one
+    time = f"{minute}m"
+    tests = [
+        {
+            "expr": f"round({expression}, 0.0001)",
+            "eval_time": time,
+            "exp_samples": []
+            if value is None
+            else [{"labels": "{}", "value": round(round(value / 0.0001) * 0.0001, 4)}],
+        }
+        for expression, value in values.items()
+    ]
+    fired = [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in firing]
+    tests.append(
+        {
+            "expr": 'count by (alertname) (count by (alertname, measure) (ALERTS{alertstate="firing"})) > 0',
+            "eval_time": time,
+            "exp_samples": fired,
+        }
+    )
+    return {
+        "name": name,
+        "interval": "1m",
+        "input_series": [{"series": key, "values": text} for key, text in given.items()],
+        "promql_expr_test": tests,
+    }
+
+
+def found(measure: str, window: str, expected: Mapping[str, float | None]) -> dict[str, float | None]:
+    """Expectations about the recorded estimates of a measure; `sum` also fails when there are two series."""
+    where = f'{{measure="{measure}", window="{window}", service_name="shop", judge="gpt"}}'
+    return {f"sum(service:tracescore_score:{name}{where})": value for name, value in expected.items()}

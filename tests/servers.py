@@ -1,0 +1,180 @@
+"""Starts the real Prometheus and Alertmanager on loopback, for tests marked `server`, and asks them things.
+
+They come from the system, not from PyPI: apt-get install prometheus prometheus-alertmanager
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import urlencode
+
+import pytest
+import yaml
+
+INSTALL = "apt-get install --no-install-recommends prometheus prometheus-alertmanager"
+READY_SECONDS = 60
+T = TypeVar("T")
+
+
+def binary(name: str) -> str:
+    """Path of a program; where there is none the test is skipped, or fails where CI=true says it must run."""
+    if path := shutil.which(name):
+        return path
+    message = f"{name} is not installed: {INSTALL}"
+    if os.environ.get("CI") == "true":
+        pytest.fail(message)
+    pytest.skip(message)
+
+
+def free_port() -> int:
+    """A port that was free a moment ago: the servers can't be asked which one they took."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One series of an answer, at one moment."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server that answers at `url`."""
+
+    url: str
+
+    def ask(self, path: str, **query: str | float) -> Any:
+        """The JSON that a GET gives."""
+        with urllib.request.urlopen(f"{self.url}{path}?{urlencode(query)}", timeout=10) as response:
+            return json.load(response)
+
+
+class PrometheusServer(Server):
+    """What a test wants to know from Prometheus."""
+
+    def query(self, expression: str) -> list[Sample]:
+        """The series of an instant query, now."""
+        found = self.ask("/api/v1/query", query=expression)["data"]["result"]
+        return [Sample(each["metric"], float(each["value"][1])) for each in found]
+
+    def wait_query(self, expression: str, seconds: float = 30) -> list[Sample]:
+        """The series of an instant query, as soon as there are any."""
+        return wait(lambda: self.query(expression), f"no result in {seconds} s: {expression}", seconds)
+
+    def exemplars(self, expression: str, minutes: float = 60) -> list[dict[str, Any]]:
+        """The exemplars behind the series of an expression: labels, value, timestamp."""
+        now = time.time()
+        found = self.ask("/api/v1/query_exemplars", query=expression, start=now - 60 * minutes, end=now + 60)
+        return [exemplar for series in found["data"] for exemplar in series["exemplars"]]
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """Pending and firing alerts: labels, annotations, state."""
+        return list(self.ask("/api/v1/alerts")["data"]["alerts"])
+
+
+def wait(found: Callable[[], T], otherwise: str, seconds: float = 30) -> T:
+    """The first true value of `found`, which asks something outside this process; fails after `seconds`."""
+    deadline = time.monotonic() + seconds
+    while not (value := found()):
+        assert time.monotonic() < deadline, otherwise
+        time.sleep(0.1)
+    return value
+
+
+@contextmanager
+def prometheus(config: Mapping[str, Any], folder: Path) -> Iterator[PrometheusServer]:
+    """Prometheus with `config` (as in prometheus.yml) and its data in `folder`; exemplars are kept."""
+    file = folder / "prometheus.yml"
+    file.write_text(yaml.safe_dump(dict(config)))
+    options = [
+        f"--config.file={file}",
+        f"--storage.tsdb.path={folder / 'data'}",
+        "--enable-feature=exemplar-storage",
+        "--log.level=warn",
+    ]
+    with _running([binary("prometheus"), *options], folder) as url:
+        yield PrometheusServer(url)
+
+
+@contextmanager
+def alertmanager(config: Mapping[str, Any], folder: Path) -> Iterator[Server]:
+    """Alertmanager with `config` (as in alertmanager.yml), without its cluster."""
+    file = folder / "alertmanager.yml"
+    file.write_text(yaml.safe_dump(dict(config)))
+    options = [f"--config.file={file}", f"--storage.path={folder / 'alerts'}", "--cluster.listen-address="]
+    with _running([binary("prometheus-alertmanager"), *options, "--log.level=warn"], folder) as url:
+        yield Server(url)
+
+
+@contextmanager
+def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """A place Alertmanager can send to: its URL, and the alerts that have come."""
+    came: list[dict[str, Any]] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            came.extend(json.loads(self.rfile.read(int(self.headers["content-length"])))["alerts"])
+            self.send_response(200)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Tests are quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", came
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextmanager
+def _running(command: list[str], folder: Path) -> Iterator[str]:
+    address = f"127.0.0.1:{free_port()}"
+    log = folder / f"{Path(command[0]).name}.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen([*command, f"--web.listen-address={address}"], stdout=output, stderr=output)
+    try:
+        _wait_ready(process, f"http://{address}/-/ready", log)
+        yield f"http://{address}"
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _wait_ready(process: subprocess.Popen[bytes], url: str, log: Path) -> None:
+    def ready() -> bool:
+        assert process.poll() is None, log.read_text()
+        try:
+            with urllib.request.urlopen(url, timeout=5):
+                return True
+        except (urllib.error.URLError, ConnectionError):
+            return False
+
+    wait(ready, f"not ready in {READY_SECONDS} s: {url}", READY_SECONDS)

@@ -1,0 +1,119 @@
+"""The judge without a language model: no key, no network, tens of milliseconds a claim.
+
+An approximation, and named so. Questions are taken apart by rules, statements are held against evidence by soft
+alignment of words, with numbers, negations and names compared by rules. It reads one turn: follow-up questions need
+a model that understands the turns before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar, runtime_checkable
+
+from tracescore import config
+from tracescore.embedder import Embedder
+from tracescore.errors import EmbedderError, JudgeError, UsageError
+from tracescore.judge.embedded import sentences
+from tracescore.judge.embedded.abstention import abstention
+from tracescore.judge.embedded.alignment import EncodedText
+from tracescore.judge.embedded.parts import required_parts
+from tracescore.judge.embedded.questions import pseudo_questions
+from tracescore.judge.embedded.verdicts import verdicts
+from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
+from tracescore.model import Message, Usage
+
+T = TypeVar("T")
+
+
+@runtime_checkable
+class LocalEncoder(Protocol):
+    """What the judge needs of an embedder: a model in this process, down to the vectors of tokens."""
+
+    async def run(self, work: Callable[[], T]) -> T:
+        """The result of `work`, called in the thread of the model."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> Sequence[EncodedText]:
+        """One per text; blocks, so to be called inside `run` only."""
+        ...
+
+
+class EmbeddedJudge:
+    """A judge made of rules and the local embedding model. Ready as soon as it exists; costs no money."""
+
+    def __init__(self, settings: config.EmbeddedJudge, embedder: Embedder) -> None:
+        """Raises UsageError when `embedder` is not a model in this process."""
+        if not isinstance(embedder, LocalEncoder):
+            raise UsageError(
+                f"judge: the embedded judge works with an embedder of kind sentence_transformers; got {embedder.name}; "
+                "set embedder.kind: sentence_transformers, or judge.kind: openai"
+            )
+        self._name = settings.name
+        self._encoder: LocalEncoder = embedder
+
+    @property
+    def name(self) -> str:
+        """The configured name: a metric label."""
+        return self._name
+
+    @property
+    def ready(self) -> bool:
+        """Always: the model was loaded before."""
+        return True
+
+    async def probe(self) -> None:
+        """Nothing can be missing or unfit that the constructor did not find."""
+
+    def session(self, key: str) -> EmbeddedSession:
+        """Operations for one interaction; the same for every `key`, as the order of statements changes nothing."""
+        del key
+        return EmbeddedSession(self._encoder)
+
+    async def close(self) -> None:
+        """Nothing to release: the embedder belongs to the caller."""
+
+
+class EmbeddedSession:
+    """The four operations; see `operations.Session`."""
+
+    def __init__(self, encoder: LocalEncoder) -> None:
+        self._encoder = encoder
+
+    @property
+    def usage(self) -> Usage:
+        """No calls, no tokens, no money."""
+        return Usage(cost=0.0)
+
+    @property
+    def epoch(self) -> int:
+        """Always 0: the judge changes only with the program, which gives it another name then."""
+        return 0
+
+    async def reverse_questions(self, answer: str, n: int) -> ReverseQuestions:
+        """At most `n` texts for the questions that `answer` answers; fewer for a short answer."""
+        words = await self._run(lambda: abstention(answer))
+        questions = await self._run(lambda: pseudo_questions(answer, n))
+        return ReverseQuestions(questions, noncommittal=bool(words), words=words)
+
+    async def required_parts(self, question: str, history: Sequence[Message]) -> RequiredParts:
+        """The parts of a first question; JudgeError(needs_history) for a later one."""
+        if history:
+            raise JudgeError("needs_history", "the embedded judge reads first turns only")
+        return RequiredParts(await self._run(lambda: required_parts(question)), standalone=question)
+
+    async def claims(self, question: str, text: str) -> tuple[str, ...]:
+        """The sentences of `text` that can be true or false, as they stand."""
+        del question  # `verify` reads short answers with it
+        return await self._run(lambda: sentences.claims(text))
+
+    async def verify(
+        self, statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str = ""
+    ) -> tuple[Verdict | None, ...]:
+        """One verdict per statement, never None, each with the sentence that matches best as its quote."""
+        return await self._run(lambda: verdicts(statements, evidence, vocabulary, question, self._encoder))
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        try:
+            return await self._encoder.run(work)
+        except EmbedderError as error:
+            raise JudgeError("embedder_failed", str(error)) from None

@@ -1,0 +1,148 @@
+"""Soft alignment: every word of a statement looks for its best counterpart among the words of the evidence.
+
+A counterpart is the same word, another form of it, or a word the model places near it in context. This keeps what
+plain word overlap misses (paraphrase) and what sentence vectors blur (single words).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tracescore.judge.embedded.quantities import quantities, same
+from tracescore.judge.embedded.sentences import sentences
+from tracescore.judge.embedded.terms import Word, words
+
+Floats = NDArray[np.float32]
+
+FUNCTION_WEIGHT = 0.3
+"""Of a word that shows grammar, beside 1 to 2 of a content word: the best of 0.05 to 1 on dialogue answers."""
+NUMBER_WEIGHT = 2.0
+"""Of a word in digits: as much as of the rarest word."""
+FORM = 0.95
+"""Credit for another form of the same word (returned, returns)."""
+SHARPNESS = 2
+"""Power of the cosine: unrelated words have cosines of 0.2 to 0.4 in context, and must add little."""
+MAX_SENTENCES = 48
+"""Evidence sentences that are encoded; of longer evidence, those that share the rarest words with the statements."""
+
+
+class EncodedText(Protocol):
+    """One text as a model sees it: see `Encoded` of the local embedder."""
+
+    @property
+    def vector(self) -> NDArray[np.float64]:
+        """(d,): the whole text."""
+        ...
+
+    @property
+    def tokens(self) -> Floats:
+        """(n, d): unit vectors of the tokens in context."""
+        ...
+
+    @property
+    def spans(self) -> NDArray[np.int64]:
+        """(n, 2): character offsets of the tokens."""
+        ...
+
+    @property
+    def rarity(self) -> Floats:
+        """(n,): how uncommon each token is, in [0, 1]."""
+        ...
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors of their tokens; blocks."""
+
+    def encode(self, texts: Sequence[str]) -> Sequence[EncodedText]:
+        """One per text, in order."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Terms:
+    """A text as n words.
+
+    `vectors` (n, d) has unit length, or is 0 where the model knows nothing of the script; `weights` (n,) is what
+    each word counts; `exact` and `forms` (n,) are equal for the same word and for forms of one word.
+    """
+
+    text: str
+    words: tuple[Word, ...]
+    vectors: Floats
+    weights: Floats
+    exact: NDArray[np.int64]
+    forms: NDArray[np.int64]
+
+
+def terms(text: str, encoded: EncodedText) -> Terms:
+    """The words of `text` with the vectors of the tokens inside them."""
+    found = words(text)
+    vectors = np.zeros((len(found), encoded.tokens.shape[1]), dtype=np.float32)
+    weights = np.zeros(len(found), dtype=np.float32)
+    starts, ends = encoded.spans.reshape(-1, 2).T
+    for i, word in enumerate(found):
+        inside = np.flatnonzero((starts < word.end) & (ends > word.start))
+        if inside.size and word.latin:
+            mean = encoded.tokens[inside].mean(axis=0)
+            vectors[i] = mean / max(float(np.linalg.norm(mean)), 1e-6)
+        # A word in several pieces was too rare for the vocabulary; one beyond the model's length is taken as rare.
+        rarity = float(encoded.rarity[inside[0]]) if inside.size == 1 else 1.0
+        weights[i] = NUMBER_WEIGHT if word.is_number else FUNCTION_WEIGHT if word.is_function else 1.0 + rarity
+    exact = np.array([hash(word.folded) for word in found], dtype=np.int64)
+    forms = np.array([hash(word.stem) for word in found], dtype=np.int64)
+    return Terms(text, found, vectors, weights, exact, forms)
+
+
+def similarity(a: Terms, b: Terms) -> Floats:
+    """(len(a), len(b)): how well each word of `b` stands for each word of `a`, in [0, 1]."""
+    near: Floats = np.clip(a.vectors @ b.vectors.T, 0, 1) ** SHARPNESS
+    near[a.forms[:, None] == b.forms[None, :]] = FORM
+    near[a.exact[:, None] == b.exact[None, :]] = 1.0
+    for here, there in _equal_quantities(a, b):
+        near[np.ix_(here, there)] = 1.0
+    return near
+
+
+def _equal_quantities(a: Terms, b: Terms) -> Iterator[tuple[list[int], list[int]]]:
+    """Words of `a` and of `b` that write one and the same number: 6:35 pm and 18:35."""
+    stated = quantities(b.text)
+    for x in quantities(a.text):
+        for y in stated:
+            if same(x, y):
+                yield _inside(a, x.start, x.end), _inside(b, y.start, y.end)
+
+
+def _inside(t: Terms, start: int, end: int) -> list[int]:
+    return [i for i, word in enumerate(t.words) if word.start < end and word.end > start]
+
+
+class Evidence:
+    """The sentences of some passages, encoded as far as the statements to be held against them need it."""
+
+    def __init__(self, passages: Sequence[str], statements: Sequence[str], encoder: Encoder) -> None:
+        every = list(dict.fromkeys(s for passage in passages for s in sentences(passage)))
+        self.every = every
+        self.sentences = _closest(every, statements)
+        encoded = encoder.encode(self.sentences)
+        self.terms = [terms(s, e) for s, e in zip(self.sentences, encoded, strict=True)]
+        self.vectors = [e.vector for e in encoded]
+
+
+def _closest(every: list[str], statements: Sequence[str]) -> list[str]:
+    """The MAX_SENTENCES sentences that share most with the statements, in their own order."""
+    if len(every) <= MAX_SENTENCES:
+        return every
+    wanted = {w.stem for statement in statements for w in words(statement) if not w.is_function}
+    stems = [{w.stem for w in words(sentence)} & wanted for sentence in every]
+    count: dict[str, int] = {}
+    for found in stems:
+        for s in found:
+            count[s] = count.get(s, 0) + 1
+    score = [sum(1 / count[s] for s in found) for found in stems]
+    best = sorted(range(len(every)), key=lambda i: (-score[i], i))[:MAX_SENTENCES]
+    return [every[i] for i in sorted(best)]

@@ -1,0 +1,84 @@
+"""Scores -> the words of a vocabulary."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tracescore.judge.embedded.alignment import Encoder, Evidence, terms
+from tracescore.judge.embedded.coverage import COVERED, PARTIAL, coverage
+from tracescore.judge.embedded.support import SUPPORTED, Support, support
+from tracescore.judge.embedded.terms import is_negative, words
+from tracescore.judge.operations import Verdict, Vocabulary
+
+_YES = re.compile(r"(?i)^\W*(?:yes|yeah|yep|ja|oui|sí|si|sim|是的?|对|可以|はい|نعم|हाँ|हां|जी हाँ|да|true|correct)\W*$")
+_NO = re.compile(r"(?i)^\W*(?:no|nope|nein|non|não|不|不是|不可以|否|いいえ|لا|नहीं|जी नहीं|нет|false|incorrect)\W*$")
+
+
+def verdicts(
+    statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str, encoder: Encoder
+) -> tuple[Verdict, ...]:
+    """One verdict per statement, in order. Blocks while the model encodes."""
+    if vocabulary is Vocabulary.COVERAGE:
+        return tuple(_covered(c.score, c.quote) for c in coverage(statements, evidence, encoder))
+    found = supports(statements, evidence, question, encoder, compared=vocabulary is not Vocabulary.SUPPORT)
+    if vocabulary is Vocabulary.SUPPORT:
+        return tuple(_supported(s) for s in found)
+    good, bad = vocabulary.value
+    return tuple(Verdict(good if s.supported else bad, s.quote if s.supported else "") for s in found)
+
+
+def supports(
+    statements: Sequence[str], evidence: Sequence[str], question: str, encoder: Encoder, *, compared: bool
+) -> list[Support]:
+    """How far the evidence supports each statement.
+
+    `compared`: statements and evidence are answers to one question, whose words need no support, as each may leave
+    them out. A bare yes or no stands for the question itself, affirmed or denied.
+    """
+    if compared and all(_polarity(passage) is not None for passage in evidence):
+        denied = any(_polarity(passage) for passage in evidence)
+        return [_agreement(_denies(statement) == denied, evidence) for statement in statements]
+    known = frozenset(w.stem for w in words(question))
+    read = [question if question and _polarity(s) is not None else s for s in statements]
+    held = Evidence(evidence, read, encoder)
+    found = []
+    for statement, text, encoded in zip(statements, read, encoder.encode(read), strict=True):
+        bare = text != statement
+        short = not bare and len(words(text)) <= SHORT
+        given = known if (compared or short) and not bare else frozenset()
+        found.append(support(terms(text, encoded), held, given, _polarity(statement) if bare else None))
+    return found
+
+
+SHORT = 4
+"""Words of a statement that is no sentence ("179 seats."): it is read with the question, whose words are given."""
+
+
+def _polarity(text: str) -> bool | None:
+    """True for a bare no, False for a bare yes, None for anything that says more."""
+    if _NO.match(text):
+        return True
+    return False if _YES.match(text) else None
+
+
+def _denies(text: str) -> bool:
+    bare = _polarity(text)
+    return is_negative(text) if bare is None else bare
+
+
+def _agreement(agrees: bool, evidence: Sequence[str]) -> Support:
+    score = 1.0 if agrees else 0.0
+    return Support(score, 1.0, conflict=not agrees, quote=evidence[0] if evidence else "")
+
+
+def _covered(score: float, quote: str) -> Verdict:
+    if score >= COVERED:
+        return Verdict("covered", quote)
+    return Verdict("partial", quote) if score >= PARTIAL else Verdict("missing")
+
+
+def _supported(s: Support) -> Verdict:
+    if s.score >= SUPPORTED:
+        return Verdict("supported", s.quote)
+    return Verdict("contradicted", s.quote) if s.contradicted else Verdict("not_found", s.quote)
