@@ -93,20 +93,63 @@ class Assembly(Section):
     """Budget for the raw spans held; at the limit senders are asked to come back later."""
 
 
+Ratio = Annotated[float, Field(gt=0, le=1)]
+
+
+class SamplingRule(Section):
+    """A ratio of its own for the interactions that match everything the rule names; values may hold * and ?."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,40}$")
+    """The label `rule` in the metrics."""
+    ratio: Ratio
+    service: str | None = None
+    environment: str | None = None
+    route: str | None = None
+    tenant: str | None = None
+    status: Literal["ok", "error"] | None = None
+    attributes: dict[str, str] = Field(default_factory=dict)
+    """Attributes of the span that scores attach to, or else of its resource."""
+
+    @model_validator(mode="after")
+    def _names_something(self) -> SamplingRule:
+        if not self.attributes and not any((self.service, self.environment, self.route, self.tenant, self.status)):
+            raise ValueError("a rule names what it matches: service, environment, route, tenant, status or attributes")
+        return self
+
+
 class Sampling(Section):
     """Which interactions are scored."""
 
-    ratio: float = Field(default=1.0, gt=0, le=1)
-    min_ratio: float = Field(default=0.01, gt=0, le=1)
+    ratio: Ratio = 1.0
+    """Of the interactions that no rule matches."""
+    rules: tuple[SamplingRule, ...] = Field(default=(), strict=False)
+    """The first one that matches decides."""
+    max_per_minute: float | None = Field(default=None, gt=0)
+    """Lowers all ratios so that about so many interactions are scored."""
+    min_ratio: Ratio = 0.01
     """Bounds the weight of one score by 1 / min_ratio, without which no interval exists."""
     salt: str = Field(default="tracescore-1", min_length=1)
     """Keeps the choice independent of samplers upstream that hash the same trace ids."""
 
     @model_validator(mode="after")
-    def _ratio_is_not_under_min_ratio(self) -> Sampling:
-        if self.ratio < self.min_ratio:
-            raise ValueError(f"ratio must not be under min_ratio ({self.min_ratio}); got {self.ratio}")
+    def _ratios_are_not_under_min_ratio(self) -> Sampling:
+        for name, ratio in (("ratio", self.ratio), *((f"rule {rule.name}: ratio", rule.ratio) for rule in self.rules)):
+            if ratio < self.min_ratio:
+                raise ValueError(f"{name} must not be under min_ratio ({self.min_ratio}); got {ratio}")
+        names = [DEFAULT_RULE, *(rule.name for rule in self.rules)]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"rules: every name once, and not {DEFAULT_RULE}; got {name} twice")
         return self
+
+    @property
+    def largest_weight(self) -> float:
+        """The largest weight that a score has while the rate limit is not felt."""
+        return 1 / min(self.ratio, *(rule.ratio for rule in self.rules), 1.0)
+
+
+DEFAULT_RULE = "default"
+"""The label `rule` of interactions that no rule matches."""
 
 
 class Secret(Section):

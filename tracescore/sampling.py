@@ -4,45 +4,121 @@ One value h per trace, a keyed hash of its id, makes both decisions: admission w
 anything is decoded, and the final one when the interaction has been read. So repeats, late spans and other
 replicas decide alike, and a lower ratio keeps a subset of what a higher one keeps. The key is a salt of our own:
 a sampler upstream that hashes the same ids must not choose with the same bits.
+
+Every interaction that is kept carries the weight 1 / p of its own probability p, so that ratios may differ by rule
+and move with a rate limit without moving any mean.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import math
+from collections import OrderedDict
+from fnmatch import fnmatchcase
+from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from tracescore.config import Sampling
-from tracescore.model import Interaction
+from tracescore.config import DEFAULT_RULE, Sampling, SamplingRule
+from tracescore.model import Clock, Interaction
 
 _RANGE = 2**64
+_FROZEN_TRACES = 100_000
+"""Traces whose probability is remembered: as many as the assembly remembers for repeated spans."""
+_MEMORY = 60.0
+"""Seconds over which the rate limit averages what came."""
 
 
 class Sampler:
-    """Decides by `settings.ratio`; every interaction it keeps carries the weight 1 / ratio."""
+    """Decides by the first rule that matches; a rate limit lowers all ratios, visibly, instead of dropping."""
 
-    def __init__(self, settings: Sampling, registry: CollectorRegistry) -> None:
+    def __init__(self, settings: Sampling, registry: CollectorRegistry, clock: Clock) -> None:
+        self._settings, self._clock = settings, clock
         self._key = hashlib.sha256(settings.salt.encode()).digest()
-        self._ratio = settings.ratio
-        self._limit = int(settings.ratio * _RANGE)
-        decided = Counter(
-            "tracescore_sampling_interactions", "Interactions by decision.", ["decision"], registry=registry
+        self._highest = max(settings.ratio, *(rule.ratio for rule in settings.rules), 0.0)
+        self.attributes = frozenset(key for rule in settings.rules for key in rule.attributes)
+        """Attributes that interactions must carry to be decided on."""
+        self._limit = _RateLimit(settings.max_per_minute)
+        self._factors: OrderedDict[str, float] = OrderedDict()
+        self._decided = Counter(
+            "tracescore_sampling_interactions", "Interactions by decision.", ["rule", "decision"], registry=registry
         )
-        self._kept, self._left = decided.labels("scored"), decided.labels("left_out")
-        Gauge("tracescore_sampling_ratio", "Share of the traces that is scored.", registry=registry).set(self._ratio)
+        ratios = Gauge("tracescore_sampling_ratio", "Share that is scored at present.", ["rule"], registry=registry)
+        for name, ratio in ((DEFAULT_RULE, settings.ratio), *((rule.name, rule.ratio) for rule in settings.rules)):
+            ratios.labels(name).set_function(partial(self._at_present, ratio))
+            for decision in ("scored", "left_out"):
+                self._decided.labels(name, decision)
 
     def admits(self, trace_id: bytes) -> bool:
         """Whether any interaction of the trace (16 bytes of id) can still be scored."""
-        if self._limit >= _RANGE:
-            return True
-        digest = hashlib.blake2b(trace_id, digest_size=8, key=self._key).digest()
-        return int.from_bytes(digest, "big") < self._limit
+        return self._highest >= 1 or self._position(trace_id) < self._highest
 
     def decide(self, interaction: Interaction) -> Interaction | None:
         """The interaction with its weight, or None when it is left out."""
-        if not self.admits(bytes.fromhex(interaction.trace_id)):
-            self._left.inc()
-            return None
-        self._kept.inc()
-        return dataclasses.replace(interaction, weight=1.0 / self._ratio)
+        rule = next((rule for rule in self._settings.rules if matches(rule, interaction)), None)
+        name, ratio = (rule.name, rule.ratio) if rule else (DEFAULT_RULE, self._settings.ratio)
+        probability = self._probability(ratio, self._factor(interaction.trace_id))
+        self._limit.saw(ratio, self._clock())
+        scored = self._position(bytes.fromhex(interaction.trace_id)) < probability
+        self._decided.labels(name, "scored" if scored else "left_out").inc()
+        return dataclasses.replace(interaction, weight=1.0 / probability) if scored else None
+
+    def _position(self, trace_id: bytes) -> float:
+        """Where the trace stands in [0, 1)."""
+        digest = hashlib.blake2b(trace_id, digest_size=8, key=self._key).digest()
+        return int.from_bytes(digest, "big") / _RANGE
+
+    def _at_present(self, ratio: float) -> float:
+        return self._probability(ratio, self._limit.factor(self._clock()))
+
+    def _probability(self, ratio: float, factor: float) -> float:
+        return max(self._settings.min_ratio, ratio * factor)
+
+    def _factor(self, trace_id: str) -> float:
+        """The rate limit's factor when the trace was first decided on: its later interactions follow it."""
+        if self._settings.max_per_minute is None:
+            return 1.0
+        factor = self._factors.setdefault(trace_id, self._limit.factor(self._clock()))
+        while len(self._factors) > _FROZEN_TRACES:
+            self._factors.popitem(last=False)
+        return factor
+
+
+def matches(rule: SamplingRule, interaction: Interaction) -> bool:
+    """Whether everything that the rule names fits."""
+    found = {
+        "service": interaction.service,
+        "environment": interaction.environment,
+        "route": interaction.slices.get("route", ""),
+        "tenant": interaction.slices.get("tenant", ""),
+        "status": "error" if interaction.state == "app_error" else "ok",
+    }
+    wanted = {name: getattr(rule, name) for name in found if getattr(rule, name) is not None}
+    return all(fnmatchcase(found[name], pattern) for name, pattern in wanted.items()) and all(
+        key in interaction.attributes and fnmatchcase(str(interaction.attributes[key]), pattern)
+        for key, pattern in rule.attributes.items()
+    )
+
+
+class _RateLimit:
+    """The factor that brings the rate of what would be scored down to the limit.
+
+    It knows only what came before, never the interaction it is asked about: otherwise 1 / p would not be its weight.
+    """
+
+    def __init__(self, per_minute: float | None) -> None:
+        self._per_second = per_minute / 60 if per_minute is not None else math.inf
+        self._rate, self._at = 0.0, 0.0  # per second, an exponentially weighted mean
+
+    def factor(self, now: float) -> float:
+        """In (0, 1]."""
+        rate = self._decayed(now)
+        return min(1.0, self._per_second / rate) if rate > 0 else 1.0
+
+    def saw(self, ratio: float, now: float) -> None:
+        """Takes in an interaction that would be scored with probability `ratio`."""
+        self._rate, self._at = self._decayed(now) + ratio / _MEMORY, max(now, self._at)
+
+    def _decayed(self, now: float) -> float:
+        return self._rate * math.exp(-max(0.0, now - self._at) / _MEMORY)

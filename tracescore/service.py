@@ -84,7 +84,7 @@ class Service:
         self.health = Health(ready=False, reason="starting")
         self.ledger = Ledger(self.registry, clock)
         self.scorer = Scorer(config, config.measures, self.registry)
-        self.sampler = Sampler(config.sampling, self.registry)
+        self.sampler = Sampler(config.sampling, self.registry, clock)
         markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
         self.assembly = Assembly(config.assembly, markers, self.registry, clock)
         self.intake = Intake(config.receiver, self.assembly, self.sampler.admits, self.registry)
@@ -154,7 +154,7 @@ class Service:
         """One trace -> its new interactions, counted; those that sampling keeps go on to the judge."""
         try:
             trace = decode(raw)
-            fresh = self.once.new(trace, read(trace, self.config.interactions))
+            fresh = self.once.new(trace, read(trace, self.config.interactions, self.sampler.attributes))
             self.report.trace(genai_spans(trace), fresh)
             for interaction in fresh:
                 self.ledger.read(interaction)

@@ -68,6 +68,17 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "sampling: {ratio: 0.001}\n",
         ["f.yaml:1: sampling: ratio must not be under min_ratio (0.01); got 0.001"],
     ),
+    "a rule that matches everything": (
+        "sampling:\n  rules:\n    - {name: all, ratio: 1}\n",
+        [
+            "f.yaml:3: sampling.rules[0]: a rule names what it matches: service, environment, route, tenant, status "
+            "or attributes; got a mapping"
+        ],
+    ),
+    "two rules of one name": (
+        "sampling:\n  rules:\n    - {name: a, ratio: 1, service: x}\n    - {name: a, ratio: 1, service: y}\n",
+        ["f.yaml:1: sampling: rules: every name once, and not default; got a twice"],
+    ),
     "weights that cannot be used": (
         "evaluators:\n  weights: [0, 0]\n",
         ["f.yaml:1: evaluators: weights: at least one must be above 0; got two zeros"],

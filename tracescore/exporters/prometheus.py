@@ -41,7 +41,7 @@ class PrometheusExporter:
         self, registry: CollectorRegistry, settings: Prometheus, drift: Drift, sampling: Sampling, clock: Clock
     ) -> None:
         self._drift, self._clock = drift, clock
-        self._max_weight = 1 / sampling.ratio
+        self._max_weight = sampling.largest_weight
         self._closed = False
         reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in LIVE_MEASURES)
         self._table = SeriesTable(settings.max_series, reserve, drift.window, clock)

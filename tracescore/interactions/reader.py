@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from tracescore import model
 from tracescore.config import Interactions
 from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree
 from tracescore.interactions.contexts import Contexts
-from tracescore.interactions.convention import Kind
+from tracescore.interactions.convention import Kind, Node
 from tracescore.interactions.fields import Field
 from tracescore.interactions.grouping import Group
 from tracescore.model import Interaction, State, Trace
 
 _CONTENT: tuple[Kind, ...] = ("llm", "tool", "agent", "chain")
-_KEPT = ("http.route", "http.response.status_code", "http.request.method", "app.route", "url.scheme")
 
 
-def read(trace: Trace, settings: Interactions = Interactions()) -> list[Interaction]:  # noqa: B008 - frozen
+def read(
+    trace: Trace,
+    settings: Interactions = Interactions(),  # noqa: B008 - frozen
+    keep: Iterable[str] = (),
+) -> list[Interaction]:
     """The interactions of a trace in order of start.
 
     Pure, and linear in the number of spans; the order and repetition of spans change nothing. `settings` names
-    attributes of the user's own that come before the conventions'.
+    attributes of the user's own that come before the conventions'. `keep` names attributes of the outermost span,
+    or else of its resource, that the interactions are to carry.
     """
     groups = grouping.groups(tree.build(trace, settings))
-    return _without_retried(groups, [_interaction(trace, group, settings) for group in groups])
+    return _without_retried(groups, [_interaction(trace, group, settings, keep) for group in groups])
 
 
 def genai_spans(trace: Trace) -> int:
@@ -32,7 +36,7 @@ def genai_spans(trace: Trace) -> int:
     return sum(1 for top in tree.build(trace, Interactions()) for node in tree.walk(top) if node.kind is not None)
 
 
-def _interaction(trace: Trace, group: Group, settings: Interactions) -> Interaction:
+def _interaction(trace: Trace, group: Group, settings: Interactions, keep: Iterable[str]) -> Interaction:
     question, answer = fields.question(group, settings), fields.answer(group, settings)
     evidence = contexts.read(group, settings, question.text)
     history = question.history or _history(group)
@@ -57,8 +61,13 @@ def _interaction(trace: Trace, group: Group, settings: Interactions) -> Interact
         slices=labels.dimensions(later=bool(history)),
         unusable=frozenset(_unusable(question, answer, evidence)),
         found=dict(_places(question, answer, evidence)),
-        attributes={key: root.attributes[key] for key in _KEPT if key in root.attributes} | {"error": failed},
+        attributes=_kept(root, keep),
     )
+
+
+def _kept(root: Node, keep: Iterable[str]) -> model.Attributes:
+    known = {**(root.span.resource if root.span else {}), **root.attributes} if keep else {}
+    return {key: known[key] for key in keep if key in known}
 
 
 def _history(group: Group) -> tuple[model.Message, ...]:
