@@ -30,11 +30,13 @@ ALLOWED: dict[str, set[str]] = {
     "endpoint": STAGE,
     "judge": STAGE | {"embedder", "endpoint", "together"},
     "evaluators": STAGE | {"embedder", "judge", "together"},
+    "ledger": CONTRACTS,
     "drift": STAGE,
     "exporters": STAGE | {"drift", "__init__"},
-    "web": STAGE | {"__init__"},
+    "web": STAGE | {"__init__", "ledger"},
     "demo": STAGE | {"service"},
-    "offline": STAGE | {"receiver", "interactions", "evaluators", "judge"},
+    "inspect_files": STAGE | {"receiver", "interactions"},
+    "score_file": STAGE | {"evaluators", "judge", "together"},
 }
 """Who may import whom, by the first part of the name below `tracescore`. service and cli may import anything."""
 

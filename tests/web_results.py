@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
 from tracescore.config import Web
-from tracescore.model import Evaluation, Found, Interaction, Item, Reason, Result, Score, Unscored, Usage
-from tracescore.web.ledger import Ledger
+from tracescore.ledger import Snapshot, Tally
+from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
 from tracescore.web.pages import Pages
 
 NOW = 1_800_000_000.0
@@ -66,25 +65,18 @@ def result(evaluated: tuple[Evaluation, ...] | None = None, judge: str = "embedd
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    scored: int
-    pending: int
-    reasons: Mapping[Reason, int]
-
-
-LEDGER = Ledger(
+LEDGER = Snapshot(
     spans=57_301,
     interactions={"complete": 7_013, "no_contexts": 211, "content_not_captured": 0},
     evaluations={
-        "answer_relevancy": Counts(6_907, 19, {"needs_history": 298}),
-        "completeness": Counts(6_811, 23, {"needs_history": 331, "no_parts": 59}),
-        "faithfulness": Counts(6_503, 29, {"no_contexts": 211, "no_claims": 463, "queue_full": 18}),
+        "answer_relevancy": Tally(6_907, 19, {"needs_history": 298}),
+        "completeness": Tally(6_811, 23, {"needs_history": 331, "no_parts": 59}),
+        "faithfulness": Tally(6_503, 29, {"no_contexts": 211, "no_claims": 463, "queue_full": 18}),
     },
 )
 
 
-def pages(settings: Web | None = None, ledger: Ledger = LEDGER, keep: int = 100) -> Pages:
+def pages(settings: Web | None = None, ledger: Snapshot = LEDGER, keep: int = 100) -> Pages:
     return Pages(
         settings or Web(keep=keep),
         lambda: ledger,

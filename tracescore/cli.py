@@ -162,7 +162,7 @@ def inspect(
     config: ConfigPath = None,
 ) -> None:
     """Prints what can be read out of OTLP files: one JSON line per interaction."""
-    from tracescore.offline import inspect as inspected
+    from tracescore.inspect_files import inspect as inspected
 
     for row in inspected(files, _configured(config).interactions, explain=explain):
         sys.stdout.write(orjson.dumps(row).decode() + "\n")
@@ -189,7 +189,7 @@ def score(
 
 
 async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageError], None]) -> None:
-    from tracescore import offline
+    from tracescore import score_file
     from tracescore.service import Scorer
 
     scorer = Scorer(config, MEASURES, CollectorRegistry())
@@ -197,7 +197,7 @@ async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageErro
         await scorer.judge.probe()
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
             task = progress.add_task("scoring", total=len(lines))
-            async for row in offline.score(lines, scorer.evaluators, scorer.judge, refuse):
+            async for row in score_file.score(lines, scorer.evaluators, scorer.judge, refuse):
                 sys.stdout.write(orjson.dumps(row).decode() + "\n")
                 progress.advance(task)
     finally:

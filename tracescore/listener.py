@@ -48,7 +48,10 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(app: Any, bound: socket.socket, **settings: Any) -> AsyncIterator[None]:
-    """Serves `app` on `bound` while the block runs; requests in flight are answered before it is left."""
+    """Serves `app` on `bound` while the block runs; requests in flight are answered before it is left.
+
+    That is so also when the block is left by an error or a cancellation: the socket is closed.
+    """
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -60,11 +63,16 @@ async def serving(app: Any, bound: socket.socket, **settings: Any) -> AsyncItera
         **settings,
     )
     server = _Server(config)
+
+    async def serve() -> None:
+        with anyio.CancelScope(shield=True):  # it ends by `should_exit`: only then does uvicorn close the socket
+            await server.serve([bound])
+
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.serve, [bound])
-        while not server.started:  # noqa: ASYNC110 - uvicorn offers no event for it
-            await anyio.sleep(0.005)
+        tasks.start_soon(serve)
         try:
+            while not server.started:  # noqa: ASYNC110 - uvicorn offers no event for it
+                await anyio.sleep(0.005)
             yield
         finally:
             server.should_exit = True

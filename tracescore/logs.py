@@ -8,7 +8,7 @@ import time
 
 
 class _Line(logging.Formatter):
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
 
     def format(self, record: logging.LogRecord) -> str:
         record.stage = record.name.removeprefix("tracescore.").partition(".")[0]

@@ -50,6 +50,9 @@ class RawLog:
     record: bytes
 
 
+REMEMBERED_TRACES = 100_000
+"""How many traces every part remembers that must treat repeats and late spans as it treated the first ones."""
+
 ClosedBy = Literal["complete", "quiet", "max_wait", "evicted", "shutdown"]
 
 
@@ -123,7 +126,12 @@ class Trace:
     trace_id: str
     spans: tuple[Span, ...]
     logs: tuple[LogRecord, ...] = ()
-    closed_by: ClosedBy = "complete"
+    closed_by: REMEMBERED_TRACES = 100_000
+
+
+"""How many traces every part remembers that must treat repeats and late spans as it treated the first ones."""
+
+ClosedBy = "complete"
 
 
 # ---------------------------------------------------------------- interactions
@@ -255,6 +263,7 @@ FAIL_REASONS: tuple[FailReason, ...] = get_args(FailReason)
 SHED_REASONS: tuple[ShedReason, ...] = get_args(ShedReason)
 
 Outcome = Literal["scored", "unscored", "skipped", "shed"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 
 
 def outcome_of(reason: Reason) -> Outcome:

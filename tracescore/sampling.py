@@ -21,11 +21,9 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from tracescore.config import DEFAULT_RULE, Sampling, SamplingRule
-from tracescore.model import Clock, Interaction
+from tracescore.model import REMEMBERED_TRACES, Clock, Interaction
 
 _RANGE = 2**64
-_FROZEN_TRACES = 100_000
-"""Traces whose probability is remembered: as many as the assembly remembers for repeated spans."""
 _MEMORY = 60.0
 """Seconds over which the rate limit averages what came."""
 
@@ -80,7 +78,7 @@ class Sampler:
         if self._settings.max_per_minute is None:
             return 1.0
         factor = self._factors.setdefault(trace_id, self._limit.factor(self._clock()))
-        while len(self._factors) > _FROZEN_TRACES:
+        while len(self._factors) > REMEMBERED_TRACES:
             self._factors.popitem(last=False)
         return factor
 

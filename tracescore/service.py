@@ -12,9 +12,9 @@ from __future__ import annotations
 import gc
 import logging
 import time
-from collections import Counter as Tally
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from socket import socket
 
 import anyio
 from anyio.abc import TaskStatus
@@ -28,19 +28,18 @@ from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.exporters import Exporter, build_exporters
 from tracescore.exporters.exposition import Health, metrics_app
-from tracescore.exporters.ledger import Ledger
 from tracescore.interactions import MARKERS, content_switch, genai_spans, read
 from tracescore.interactions.once import Once
 from tracescore.interactions.report import Report, own_keys
 from tracescore.judge import build_judge
+from tracescore.ledger import Ledger, Snapshot
 from tracescore.listener import address_of, bind, serving
-from tracescore.model import Clock, Interaction, Measure, RawTrace, Result, Unscored, outcome_of
+from tracescore.model import OUTCOMES, Clock, Interaction, Measure, RawTrace, Result, Unscored
 from tracescore.receiver.decode import decode
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
 from tracescore.sampling import Sampler
-from tracescore.web.ledger import Ledger as Counts
 from tracescore.web.pages import Pages
 
 _log = logging.getLogger("tracescore.service")
@@ -224,17 +223,17 @@ class Service:
 
     # ---------------------------------------------------------------- beginning and end
 
-    def _started(self, grpc: str, *others: object) -> dict[str, str]:
-        http, scrape, page = (address_of(bound) for bound in others)  # type: ignore[arg-type]
-        addresses = {"grpc": grpc, "http": http, "metrics": scrape, "page": page}
-        self.endpoints |= {"grpc": f"http://{grpc}", "http/protobuf": f"http://{http}"}
+    def _started(self, grpc: str, http: socket, scrape: socket, page: socket) -> dict[str, str]:
+        bound = {"http": http, "metrics": scrape, "page": page}
+        addresses = {"grpc": grpc, **{name: address_of(each) for name, each in bound.items()}}
+        self.endpoints |= {"grpc": f"http://{grpc}", "http/protobuf": f"http://{addresses['http']}"}
         self.health.ready, self.health.reason = True, ""
         gc.freeze()  # what was built stays: the collector need not look at it again while spans come and go
         _log.info("event=listening %s", " ".join(f"{name}={address}" for name, address in addresses.items()))
         return addresses
 
-    def _counts(self) -> Counts:
-        return Counts(self.intake.spans_received, self.ledger.interactions(), self.ledger.evaluations())
+    def _counts(self) -> Snapshot:
+        return self.ledger.snapshot(self.intake.spans_received)
 
     def _stopping(self, drain: anyio.CancelScope) -> None:
         self.health.ready, self.health.reason = False, "stopping"
@@ -258,10 +257,8 @@ class Service:
     def _say_what_became_of_it(self) -> None:
         """The last line: what was started is what was scored, unscored, skipped or shed, or the line shows it."""
         for measure, tally in self.ledger.evaluations().items():
-            ends = Tally(outcome_of(reason) for reason, count in tally.reasons.items() for _ in range(count))
-            line = "event=stopped measure=%s scored=%d unscored=%d skipped=%d shed=%d pending=%d"
-            shown = (ends["unscored"], ends["skipped"], ends["shed"], tally.pending)
-            _log.info(line, measure, tally.scored, *shown)
+            ends = " ".join(f"{outcome}={tally.total(outcome)}" for outcome in OUTCOMES)
+            _log.info("event=stopped measure=%s %s pending=%d", measure, ends, tally.pending)
 
     def _defect(self, stage: str) -> None:
         """One item is lost and counted; the traceback says where, without the item's text."""

@@ -156,7 +156,7 @@ async def serve_ours() -> None:
 
     registry = CollectorRegistry()
     assembly = Assembly(AssemblySettings.model_validate({"idle": "500ms"}), MARKERS, registry, time.time)
-    intake = Intake(Receiver(), assembly, Sampler(Sampling(ratio=ADMITTED), registry).admits, registry)
+    intake = Intake(Receiver(), assembly, Sampler(Sampling(ratio=ADMITTED), registry, time.time).admits, registry)
     bound = bind("127.0.0.1:0", "receiver.http.listen")
     async with serving(HttpReceiver(intake), bound), serving_grpc(intake, "127.0.0.1:0") as address:
         _ready(address_of(bound), address)

@@ -54,8 +54,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "no measure at all": (
         "measures: []\n",
         [
-            "f.yaml:1: measures: at least one of answer_relevancy, completeness, faithfulness expected; "
-            "got an empty list"
+            (
+                "f.yaml:1: measures: at least one of answer_relevancy, completeness, faithfulness expected; "
+                "got an empty list"
+            )
         ],
     ),
     "a key set twice": ("sampling: {}\nsampling: {}\n", ["f.yaml:2: sampling: set twice (first on line 1)"]),
@@ -71,8 +73,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "a rule that matches everything": (
         "sampling:\n  rules:\n    - {name: all, ratio: 1}\n",
         [
-            "f.yaml:3: sampling.rules[0]: a rule names what it matches: service, environment, route, tenant, status "
-            "or attributes; got a mapping"
+            (
+                "f.yaml:3: sampling.rules[0]: a rule names what it matches: service, environment, route, tenant, "
+                "status or attributes; got a mapping"
+            )
         ],
     ),
     "two rules of one name": (
@@ -153,5 +157,5 @@ def test_a_secret_comes_from_the_environment_or_a_file(tmp_path: Path, monkeypat
 
 def test_a_secret_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KEY_OF_TEST", raising=False)
-    with pytest.raises(UsageError, match="judge.api_key: environment variable KEY_OF_TEST is not set or empty"):
+    with pytest.raises(UsageError, match=r"judge\.api_key: environment variable KEY_OF_TEST is not set or empty"):
         Secret(env="KEY_OF_TEST").read("judge.api_key")

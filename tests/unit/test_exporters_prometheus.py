@@ -76,6 +76,13 @@ async def test_gauges_show_the_window_under_the_names_and_labels_of_the_document
     assert await rig.value(f"{name}_effective_scores", **LABELS) == pytest.approx(3)
 
 
+async def test_the_targets_are_exposed_so_that_rules_need_not_repeat_them() -> None:
+    rig = Rig(targets={"completeness": 0.7, "answer_correctness": 0.9})
+    assert await rig.value("tracescore_target_ratio", measure="completeness") == 0.7
+    assert await rig.value("tracescore_target_ratio", measure="answer_correctness") == 0.9
+    assert await rig.value("tracescore_target_ratio", measure="faithfulness") is None
+
+
 async def test_gauges_are_absent_under_min_count_while_the_count_says_why() -> None:
     rig = Rig(min_count=3)
     await rig.export(result(relevancy(0.5), number=1), result(relevancy(0.5), number=2))

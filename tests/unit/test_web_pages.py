@@ -10,6 +10,7 @@ import httpx2
 import pytest
 
 from tests.web_results import SPAN, TRACE, Reply, ask, evaluations, pages, result
+from tracescore.ledger import Snapshot
 from tracescore.listener import address_of, bind, serving
 from tracescore.model import (
     FAIL_REASONS,
@@ -24,7 +25,6 @@ from tracescore.model import (
     Unscored,
 )
 from tracescore.web import words
-from tracescore.web.ledger import Ledger
 from tracescore.web.pages import STATUSES
 
 pytestmark = pytest.mark.anyio
@@ -127,21 +127,21 @@ async def test_the_ledger_shows_the_very_numbers_of_the_snapshot() -> None:
 
 
 async def test_before_anything_came_the_page_says_where_to_send_it() -> None:
-    page = flat(await ask(pages(ledger=Ledger())))
+    page = flat(await ask(pages(ledger=Snapshot())))
     assert "Nothing received yet" in page
     assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:14317 OTEL_EXPORTER_OTLP_PROTOCOL=grpc" in page
     assert "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:14318 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in page
 
 
 async def test_spans_without_an_interaction_are_not_called_nothing() -> None:
-    page = flat(await ask(pages(ledger=Ledger(spans=1234))))
+    page = flat(await ask(pages(ledger=Snapshot(spans=1234))))
     assert "1,234 spans received, no question and answer among them yet" in page
     assert "Nothing received" not in page
 
 
 @pytest.mark.parametrize("missing", [0, 7])
 async def test_the_switch_is_named_exactly_when_content_is_not_recorded(missing: int) -> None:
-    ledger = Ledger(1, {"complete": 3, "content_not_captured": missing}, {})
+    ledger = Snapshot(1, {"complete": 3, "content_not_captured": missing}, {})
     page = flat(await ask(pages(ledger=ledger)))
     assert ("7 of 10 interactions came without their texts" in page) == bool(missing)
     assert ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY" in page) == bool(missing)

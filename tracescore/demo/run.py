@@ -25,7 +25,7 @@ _ANY = "127.0.0.1:0"
 
 SETTINGS = Config(
     receiver=Receiver(grpc=Listener(listen=_ANY), http=Listener(listen=_ANY)),
-    assembly=Assembly.model_construct(**(Assembly().model_dump() | {"idle": 1.0})),
+    assembly=Assembly.model_validate({"idle": "1s"}),
     drift=Drift(min_count=5),
     exporters=Exporters(prometheus=Prometheus(listen=_ANY)),
     web=Web(listen=_ANY),

@@ -61,6 +61,14 @@ class PrometheusExporter:
             self._folded.labels(group)
         held = Gauge("tracescore_exporters_series", "Series of score metrics; see max_series.", registry=registry)
         held.set_function(lambda: len(self._table))
+        target = Gauge(
+            "tracescore_target_ratio",
+            "What the mean of the measure should not fall below.",
+            ["measure"],
+            registry=registry,
+        )
+        for measure, value in drift.targets.items():
+            target.labels(measure).set(value)
         registry.register(self)
 
     async def export(self, result: Result) -> None:
