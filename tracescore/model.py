@@ -126,12 +126,7 @@ class Trace:
     trace_id: str
     spans: tuple[Span, ...]
     logs: tuple[LogRecord, ...] = ()
-    closed_by: REMEMBERED_TRACES = 100_000
-
-
-"""How many traces every part remembers that must treat repeats and late spans as it treated the first ones."""
-
-ClosedBy = "complete"
+    closed_by: ClosedBy = "complete"
 
 
 # ---------------------------------------------------------------- interactions

@@ -18,10 +18,10 @@ from urllib.parse import parse_qs
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore.config import Web
+from tracescore.ledger import Snapshot
 from tracescore.model import Clock, Measure, Result
 from tracescore.web import views
 from tracescore.web.guard import COOKIE, Guard
-from tracescore.web.ledger import Ledger
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
 
@@ -89,7 +89,7 @@ class Pages:
     def __init__(
         self,
         settings: Web,
-        ledger: Callable[[], Ledger],
+        ledger: Callable[[], Snapshot],
         clock: Clock,
         registry: CollectorRegistry,
         *,
