@@ -6,61 +6,14 @@ the logs. Why so strict: a misspelt key that is quietly ignored shows up weeks l
 
 from __future__ import annotations
 
-import os
-import re
-from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from tracescore.errors import UsageError
+from tracescore.config_types import Address, Duration, Ratio, Secret, Section, Size, Url, host_port, is_loopback
 from tracescore.formulas import check_weights
 from tracescore.model import LIVE_MEASURES, LiveMeasure, Measure
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SIZE = re.compile(r"(\d+)(B|KiB|MiB|GiB)")
-_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-
-
-def _duration(value: object) -> object:
-    """`500ms`, `5s`, `1m`, `2h`, `7d` -> seconds. A bare number has no unit and is refused."""
-    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError("a duration with its unit expected, such as 500ms, 30s, 5m, 1h or 7d")
-    return float(match[1]) * _SECONDS[match[2]]
-
-
-def _size(value: object) -> object:
-    """`64KiB`, `16MiB`, `1GiB` -> bytes."""
-    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError("a size with its unit expected, such as 512KiB, 16MiB or 1GiB")
-    return int(match[1]) * _BYTES[match[2]]
-
-
-def _address(value: object) -> object:
-    host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
-    if not host or not port.isdigit() or int(port) > 65535:
-        raise ValueError("an address HOST:PORT expected, such as 127.0.0.1:4317")
-    return value
-
-
-Duration = Annotated[float, BeforeValidator(_duration)]
-"""Seconds; written with a unit."""
-Size = Annotated[int, BeforeValidator(_size)]
-"""Bytes; written with a unit."""
-Address = Annotated[str, BeforeValidator(_address)]
-"""HOST:PORT; port 0 means any free one."""
-EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
-
-
-class Section(BaseModel):
-    """What all sections share: unknown keys are errors, values are not coerced, nothing changes after loading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Listener(Section):
@@ -91,9 +44,6 @@ class Assembly(Section):
     """A trace is read this long after its first span, whatever is missing."""
     max_held: Size = 256 * 2**20
     """Budget for the raw spans held; at the limit senders are asked to come back later."""
-
-
-Ratio = Annotated[float, Field(gt=0, le=1)]
 
 
 class SamplingRule(Section):
@@ -150,42 +100,6 @@ class Sampling(Section):
 
 DEFAULT_RULE = "default"
 """The label `rule` of interactions that no rule matches."""
-
-
-class Secret(Section):
-    """A secret by the name of an environment variable or of a file, never by value."""
-
-    env: EnvironmentName | None = None
-    file: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _not_by_value(cls, value: object) -> object:
-        if isinstance(value, str):
-            raise ValueError(  # noqa: TRY004 - pydantic collects these
-                "a secret is named, as {env: NAME} or {file: PATH}; got its value (not shown)"
-            )
-        return value
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Secret:
-        if (self.env is None) == (self.file is None):
-            raise ValueError("exactly one of env and file expected")
-        return self
-
-    def read(self, what: str) -> str:
-        """The secret itself; UsageError when the variable or file is missing or empty."""
-        if self.env is not None:
-            value, source = os.environ.get(self.env, ""), f"environment variable {self.env}"
-        else:
-            path = Path(self.file or "")
-            try:
-                value, source = path.read_text(), f"file {path}"
-            except OSError as error:
-                raise UsageError(f"{what}: file {path} cannot be read: {error.strerror}") from None
-        if not value.strip():
-            raise UsageError(f"{what}: {source} is not set or empty")
-        return value.strip()
 
 
 class Price(Section):
@@ -310,6 +224,13 @@ class OtlpExporter(Section):
     explanations: bool = False
     """Whether claims, parts and quotes go along: they hold text of your users."""
 
+    @property
+    def target(self) -> tuple[str, int]:
+        """Host and port that are sent to; ports that are not given are the usual ones."""
+        url = urlsplit(self.endpoint)
+        usual = 443 if url.scheme == "https" else 4317 if self.protocol == "grpc" else 80
+        return url.hostname or "", url.port or usual
+
 
 class Exporters(Section):
     """Where scores go."""
@@ -349,18 +270,6 @@ class Config(Section):
 # ---------------------------------------------------------------- after the sections: what only the whole can tell
 
 
-def _port(address: str) -> tuple[bool, int]:
-    """Whether the address is (or includes) loopback, and its port."""
-    host, _, port = address.rpartition(":")
-    return is_loopback(host) or host in {"0.0.0.0", "[::]", "::"}, int(port)  # noqa: S104 - compared, not bound
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address can only be reached from this machine."""
-    host = host.strip("[]")
-    return host in {"localhost", "::1"} or host.startswith("127.")
-
-
 def listeners(config: Config) -> dict[str, str]:
     """Every address the service listens on, by the path of its setting."""
     return {
@@ -376,20 +285,24 @@ def cross_checks(config: Config) -> list[tuple[str, str]]:
     problems: list[tuple[str, str]] = []
     if not config.measures:
         problems.append(("measures", f"at least one of {', '.join(LIVE_MEASURES)} expected; got an empty list"))
+    ours = {path: host_port(address) for path, address in listeners(config).items()}
     taken: dict[int, str] = {}
-    for path, address in listeners(config).items():
-        port = _port(address)[1]
+    for path, (_, port) in ours.items():
         if port and port in taken:
             problems.append((path, f"port {port} is already used by {taken[port]}; choose another"))
         taken[port] = path
-    if config.exporters.otlp is not None:
-        target = urlsplit(config.exporters.otlp.endpoint)
-        port = target.port or (443 if target.scheme == "https" else 80)
-        ours = {port for local, port in map(_port, listeners(config).values()) if local}
-        if is_loopback(target.hostname or "") and port in ours:
-            problems.append(("exporters.otlp.endpoint", "is a listener of this very service: scores would come back"))
-    if config.web.token is None and not is_loopback(config.web.listen.rpartition(":")[0]):
+    otlp = config.exporters.otlp
+    if otlp is not None and any(_reaches(otlp.target, listener) for listener in ours.values()):
+        problems.append(("exporters.otlp.endpoint", "is a listener of this very service: scores would come back"))
+    if config.web.token is None and not is_loopback(ours["web.listen"][0]):
         problems.append(("web.token", f"required because the page listens on {config.web.listen}, not on loopback"))
     if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
         problems.append(("embedder.kind", "the embedded judge works on a local model; set kind: sentence_transformers"))
     return problems
+
+
+def _reaches(target: tuple[str, int], listener: tuple[str, int]) -> bool:
+    """Whether a listener hears what is sent to `target`: it has that very name, or both are this machine's own."""
+    both = (target[0], listener[0])
+    here = all(is_loopback(host) or host in {"0.0.0.0", "::"} for host in both)  # noqa: S104 - compared, not bound
+    return target[1] == listener[1] and (here or both[0] == both[1])

@@ -15,18 +15,18 @@ from typing import Any
 import anyio
 import uvicorn
 
+from tracescore.config_types import host_port
 from tracescore.errors import ListenError
 
 
 def bind(address: str, setting: str) -> socket.socket:
     """A bound socket for HOST:PORT; ListenError names the setting when the address is taken or not ours."""
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
+    host, port = host_port(address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind((host, int(port)))
+        bound.bind((host, port))
     except OSError as error:
         bound.close()
         raise ListenError(f"{setting}: cannot listen on {address}: {error.strerror}; set another address") from None

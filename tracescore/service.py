@@ -113,6 +113,7 @@ class Service:
         async with AsyncExitStack() as outlasting:
             await outlasting.enter_async_context(serving(metrics_app(self.registry, self.health), scrape))
             await outlasting.enter_async_context(serving(self.pages, page))
+            outlasting.push_async_callback(self._close)
             prober = await outlasting.enter_async_context(anyio.create_task_group())
             prober.start_soon(self._keep_judge)
             with anyio.CancelScope() as drain:
@@ -130,8 +131,7 @@ class Service:
                         self._stopping(drain)
                     received_all.set()
             self._shed(waiting)
-            await self._close()
-            prober.cancel_scope.cancel()  # last: it would also cancel what stands here after it
+            prober.cancel_scope.cancel()
         self._say_what_became_of_it()
 
     # ---------------------------------------------------------------- stages

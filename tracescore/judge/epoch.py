@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry, Gauge
 STEADY = 5
 """Interactions in a row after which another model counts as a change."""
 
-logger = logging.getLogger("tracescore.judge")
+_log = logging.getLogger("tracescore.judge")
 
 
 class Epochs:
@@ -66,7 +66,9 @@ class Epochs:
     def _step(self, model: str) -> None:
         self.number += 1
         self.model, self._candidate, self._times = model, "", 0
-        logger.warning("judge changed epoch=%d fingerprint=%s", self.number, self.fingerprint)
+        _log.warning(
+            'event=judge_changed judge="%s" epoch=%d fingerprint=%s', self._judge, self.number, self.fingerprint
+        )
         self._show()
         if self.on_step is not None:
             self.on_step()
