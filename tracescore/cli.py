@@ -23,6 +23,7 @@ from rich.progress import Progress
 
 from tracescore import __version__, config_file, logs
 from tracescore.config import Config, OtlpExporter, cross_checks
+from tracescore.config_types import host_port
 from tracescore.errors import ConfigError, TracescoreError, UsageError
 from tracescore.model import MEASURES
 
@@ -211,11 +212,18 @@ def demo(
         Optional[int],  # noqa: UP045
         typer.Option(metavar="N", min=1, help="End after N scored; status 1 unless they score as built."),
     ] = None,
+    send_to: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="HOST:PORT", help="Only the sample app, sending to your OTLP receiver (gRPC)."),
+    ] = None,
 ) -> None:
     """A sample RAG app sends good and bad answers; watch how they score. Needs no key and no configuration."""
     from tracescore.demo import run as demo_run
 
     logs.to_stderr(logging.WARNING)
+    if send_to is not None:
+        _run(partial(_until_signal, partial(demo_run.send, _destination(send_to, exit_after))))
+        return
     failures: list[str] = []
 
     async def run(stop: anyio.Event) -> None:
@@ -226,6 +234,18 @@ def demo(
         sys.stderr.write(f"tracescore demo: {failure}\n")
     if failures and exit_after:
         raise typer.Exit(1)
+
+
+def _destination(send_to: str, exit_after: int | None) -> str:
+    if exit_after is not None:
+        raise UsageError("--send-to: nothing is scored here that --exit-after could count; use one of them")
+    try:
+        host, _ = host_port(send_to)
+    except ValueError:
+        host = ""
+    if not host or "/" in host:
+        raise UsageError(f"--send-to: HOST:PORT expected, such as 127.0.0.1:4317; got {send_to!r}")
+    return send_to
 
 
 if __name__ == "__main__":

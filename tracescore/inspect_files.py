@@ -30,7 +30,7 @@ def inspect(files: Sequence[Path], settings: Interactions, *, explain: bool = Fa
     found: list[Interaction] = []
     for trace_id in dict.fromkeys([*spans, *logs]):
         raw = RawTrace(trace_id, tuple(spans[trace_id].values()), tuple(logs[trace_id]), "complete")
-        found += read(decode(raw), settings)
+        found += read(decode(raw), settings).interactions
     for interaction in sorted(found, key=lambda i: (i.start_unix_nano, i.trace_id, i.span_id)):
         yield _inspected(interaction, explain=explain)
 

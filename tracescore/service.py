@@ -21,6 +21,7 @@ from anyio.abc import TaskStatus
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from prometheus_client import CollectorRegistry, Counter
 
+from tracescore import logs
 from tracescore.assembly import Assembly
 from tracescore.config import Config
 from tracescore.embedder import build_embedder
@@ -28,7 +29,7 @@ from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.exporters import Exporter, build_exporters
 from tracescore.exporters.exposition import Health, metrics_app
-from tracescore.interactions import MARKERS, content_switch, genai_spans, read
+from tracescore.interactions import MARKERS, content_switch, read
 from tracescore.interactions.once import Once
 from tracescore.interactions.report import Report, own_keys
 from tracescore.judge import build_judge
@@ -39,6 +40,7 @@ from tracescore.receiver.decode import decode
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
+from tracescore.receiver.memory import keep_freed_memory
 from tracescore.sampling import Sampler
 from tracescore.web.pages import Pages
 
@@ -91,7 +93,13 @@ class Service:
         self.once = Once(self.registry)
         self.report = Report(config.interactions, self.registry, clock, content_switch)
         self.pages = Pages(
-            config.web, self._counts, clock, self.registry, endpoints=self.endpoints, targets=config.drift.targets
+            config.web,
+            self._counts,
+            clock,
+            self.registry,
+            endpoints=self.endpoints,
+            targets=config.drift.targets,
+            switch=content_switch,
         )
         self.exporters = [*build_exporters(config, self.registry, clock), self.pages, *watchers]
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
@@ -153,14 +161,15 @@ class Service:
         """One trace -> its new interactions, counted; those that sampling keeps go on to the judge."""
         try:
             trace = decode(raw)
-            fresh = self.once.new(trace, read(trace, self.config.interactions, self.sampler.attributes))
-            self.report.trace(genai_spans(trace), fresh)
+            reading = read(trace, self.config.interactions, self.sampler.attributes)
+            fresh = self.once.new(trace, reading.interactions)
+            self.report.trace(reading.genai_spans, fresh)
             for interaction in fresh:
                 self.ledger.read(interaction)
                 if sampled := self.sampler.decide(interaction):
                     self._enqueue(sampled, pending)
-        except Exception:  # noqa: BLE001 - one bad trace must not end the stage
-            self._defect("interactions")
+        except Exception as error:  # noqa: BLE001 - one bad trace must not end the stage
+            self._defect("interactions", error)
 
     def _enqueue(self, interaction: Interaction, pending: MemoryObjectSendStream[Interaction]) -> None:
         self.ledger.started(interaction, self.config.measures)
@@ -182,8 +191,8 @@ class Service:
                 for exporter in self.exporters:
                     try:
                         await exporter.export(result)
-                    except Exception:  # noqa: BLE001 - one bad result or exporter must not end the stage
-                        self._defect("exporters")
+                    except Exception as error:  # noqa: BLE001 - one bad result or exporter must not end the stage
+                        self._defect("exporters", error)
 
     async def _evaluated(self, interaction: Interaction) -> Result:
         """The interaction's result; one that met a judge that had gone waits for it and is asked again, once."""
@@ -228,6 +237,7 @@ class Service:
         addresses = {"grpc": grpc, **{name: address_of(each) for name, each in bound.items()}}
         self.endpoints |= {"grpc": f"http://{grpc}", "http/protobuf": f"http://{addresses['http']}"}
         self.health.ready, self.health.reason = True, ""
+        keep_freed_memory()
         gc.freeze()  # what was built stays: the collector need not look at it again while spans come and go
         _log.info("event=listening %s", " ".join(f"{name}={address}" for name, address in addresses.items()))
         return addresses
@@ -260,7 +270,7 @@ class Service:
             ends = " ".join(f"{outcome}={tally.total(outcome)}" for outcome in OUTCOMES)
             _log.info("event=stopped measure=%s %s pending=%d", measure, ends, tally.pending)
 
-    def _defect(self, stage: str) -> None:
+    def _defect(self, stage: str, error: Exception) -> None:
         """One item is lost and counted; the traceback says where, without the item's text."""
         self.errors.labels(stage).inc()
-        _log.exception("event=defect stage=%s", stage)
+        logs.defect(logging.getLogger(f"tracescore.{stage}"), error)

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.captures.loading import NAMES, expected, raw_traces, traces
-from tests.spans import INTERNAL, SERVER
-from tracescore.interactions import MARKERS, content_switch, genai_spans, read
+from tests.spans import INTERNAL, SERVER, genai_spans, read
+from tracescore.interactions import MARKERS, content_switch
+from tracescore.interactions.values import squeezed
 from tracescore.model import Interaction, Span, Trace
 
 PROMPT = {
@@ -42,7 +43,7 @@ def _cases() -> list[Any]:
 
 
 def _normal(text: str | None) -> str | None:
-    return None if text is None else " ".join(text.split())
+    return None if text is None else squeezed(text)
 
 
 def _read(name: str) -> list[Interaction]:
@@ -119,7 +120,7 @@ def test_a_marker_occurs_in_the_bytes_of_every_recognised_span_and_log(name: str
 @pytest.mark.parametrize("name", NAMES)
 def test_where_content_is_missing_the_switch_is_known(name: str):
     for got in _read(name):
-        assert not content_switch(got).startswith("see the documentation"), got.convention
+        assert not content_switch(got.convention).startswith("see the documentation"), got.convention
 
 
 @pytest.mark.parametrize("kind", [INTERNAL, SERVER, None], ids=["session", "server", "roots"])

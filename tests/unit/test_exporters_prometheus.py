@@ -272,14 +272,6 @@ async def test_gauges_say_that_they_are_of_this_process() -> None:
     assert all("of this process" in family.documentation for family in gauges)
 
 
-async def test_export_after_close_is_an_error_and_closing_twice_is_not() -> None:
-    rig = Rig()
-    await rig.exporter.close()
-    await rig.exporter.close()
-    with pytest.raises(RuntimeError, match="export after close"):
-        await rig.export(result(relevancy(0.5)))
-
-
 async def test_a_large_scrape_lets_others_run_in_between() -> None:
     """While ten thousand series are rendered, another task gets its turn many times."""
     rig = Rig(min_count=1)

@@ -39,6 +39,6 @@ def test_prometheus_always_and_the_others_where_configured(otlp: OtlpExporter | 
     ],
 )
 def test_a_grpc_endpoint_without_a_port_means_the_port_of_its_scheme(endpoint: str, target: str) -> None:
-    transport = GrpcTransport(endpoint, {}, 1.0)
+    transport = GrpcTransport(OtlpExporter(endpoint=endpoint, protocol="grpc"), {})
     assert transport._target == target
     assert transport._secure == endpoint.startswith("https")

@@ -7,6 +7,7 @@ import logging
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tests import results
 from tests.results import SettableClock
 from tracescore.config import Interactions
 from tracescore.interactions import content_switch
@@ -16,7 +17,7 @@ from tracescore.model import Found, Interaction, State
 
 def interaction(state: State = "complete", key: str = "input.value") -> Interaction:
     found = {"question": Found("rag", key)}
-    return Interaction("t", "s", state, "q", "a", convention="otel-genai", found=found)
+    return results.interaction(state=state, convention="otel-genai", found=found)
 
 
 def report(clock: SettableClock, **keys: tuple[str, ...]) -> tuple[Report, CollectorRegistry]:

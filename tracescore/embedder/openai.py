@@ -10,10 +10,10 @@ import numpy as np
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import config
-from tracescore.openai_endpoint import CallFailed, Cause, Endpoint
-from tracescore.retrying import REAL_TIME, Timing
 from tracescore.errors import EmbedderError
 from tracescore.formulas import Vector
+from tracescore.openai_endpoint import CallFailed, Cause, Endpoint
+from tracescore.retrying import REAL_TIME, Timing
 from tracescore.together import together
 
 _BATCH = 128

@@ -17,7 +17,7 @@ class Exporter(Protocol):
     """Takes results to one place."""
 
     async def export(self, result: Result) -> None:
-        """Takes one result. Never waits for a slow or dead destination. RuntimeError after `close`."""
+        """Takes one result. Never waits for a slow or dead destination."""
         ...
 
     async def close(self) -> None:
@@ -29,8 +29,8 @@ def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Ex
     return PrometheusExporter(registry, config.exporters.prometheus, config.drift, config.sampling, clock)
 
 
-def _otlp(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter | None:
-    return OtlpExporter(config.exporters.otlp, registry, clock) if config.exporters.otlp else None
+def _otlp(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
+    return OtlpExporter(config.exporters.otlp, registry) if config.exporters.otlp else None
 
 
 EXPORTERS: dict[str, Callable[[Config, CollectorRegistry, Clock], Exporter | None]] = {

@@ -11,13 +11,14 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import anyio
 from google.protobuf.message import Message
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from tracescore import config
+from tracescore import config, logs
 from tracescore.exporters.otlp_messages import (
     delivered,
     evaluation_events,
@@ -26,53 +27,67 @@ from tracescore.exporters.otlp_messages import (
     traces_request,
 )
 from tracescore.exporters.otlp_transports import Answer, GrpcTransport, HttpTransport, Request, Signal, Transport
-from tracescore.model import Clock, Result
+from tracescore.model import Result
+from tracescore.retrying import REAL_TIME, Timing
 
 _log = logging.getLogger("tracescore.exporters")
 
-MAX_WAITING = 4_096
-"""Results in a queue; those that come while it is full are dropped."""
 _MAX_BATCH = 256
 _MAX_BATCH_BYTES = 1 << 20
 """A batch is closed beyond either; receivers take 4 MiB by default."""
-_FLUSH = 4.0
-"""Seconds that `close` waits at most for what is waiting."""
-_FIRST_BACKOFF, _MAX_BACKOFF, _GIVE_UP = 0.5, 30.0, 300.0
-"""Seconds: the first pause, the longest, and how long one batch is tried at all."""
+_FIRST_BACKOFF, _MAX_BACKOFF = 0.5, 30.0
+"""Seconds: the first pause, and the longest."""
 
 Dropped = Literal["queue_full", "refused", "rejected", "retries_exhausted", "shutdown", "internal_error"]
 Build = Callable[[Iterable[Any]], Request]
 SIGNALS: dict[Signal, Build] = {"traces": traces_request, "logs": logs_request}
 
 
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may wait, and for how long.
+
+    `waiting`: results in a queue; those that come while it is full are dropped. In seconds, `flush`: what `close`
+    waits at most for what is waiting; `give_up`: how long one batch is tried at all.
+    """
+
+    waiting: int = 4_096
+    flush: float = 4.0
+    give_up: float = 300.0
+
+
+DEFAULT_LIMITS = Limits()
+
+
 class OtlpExporter:
     """Sends evaluation spans and events to one OTLP endpoint."""
 
-    def __init__(self, settings: config.OtlpExporter, registry: CollectorRegistry, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: config.OtlpExporter,
+        registry: CollectorRegistry,
+        limits: Limits = DEFAULT_LIMITS,
+        timing: Timing = REAL_TIME,
+    ) -> None:
         """UsageError when a header's secret cannot be read."""
         headers = {name: secret.read(f"exporters.otlp.headers.{name}") for name, secret in settings.headers.items()}
         kind = HttpTransport if settings.protocol == "http" else GrpcTransport
-        self._transport: Transport = kind(settings.endpoint, headers, settings.timeout)
+        self._transport: Transport = kind(settings, headers)
         self._explanations = settings.explanations
-        self._closed = False
         counters = _Counters(registry)
         self._senders = {
-            signal: _Sender(signal, build, self._transport, counters, clock) for signal, build in SIGNALS.items()
+            signal: _Sender(signal, build, self._transport, counters, limits, timing)
+            for signal, build in SIGNALS.items()
         }
 
     async def export(self, result: Result) -> None:
-        """Queues the result, or drops and counts it while the queue is full. RuntimeError after `close`."""
-        if self._closed:
-            raise RuntimeError("otlp exporter: export after close")
+        """Queues the result, or drops and counts it while the queue is full."""
         if delivered(result):
             self._senders["traces"].put([evaluation_span(result)])
             self._senders["logs"].put(evaluation_events(result, explanations=self._explanations))
 
     async def close(self) -> None:
         """Sends what is waiting, for at most a few seconds, and drops and counts the rest."""
-        if self._closed:
-            return
-        self._closed = True
         try:
             async with anyio.create_task_group() as both:
                 for sender in self._senders.values():
@@ -103,9 +118,18 @@ class _Counters:
 class _Sender:
     """One signal's queue and the task that empties it. The task begins with the first record."""
 
-    def __init__(self, signal: Signal, build: Build, transport: Transport, counters: _Counters, clock: Clock) -> None:
-        self._signal, self._build, self._transport, self._clock = signal, build, transport, clock
-        self._queue: asyncio.Queue[Sequence[Message]] = asyncio.Queue(MAX_WAITING)
+    def __init__(
+        self,
+        signal: Signal,
+        build: Build,
+        transport: Transport,
+        counters: _Counters,
+        limits: Limits,
+        timing: Timing,
+    ) -> None:
+        self._signal, self._build, self._transport = signal, build, transport
+        self._limits, self._timing = limits, timing
+        self._queue: asyncio.Queue[Sequence[Message]] = asyncio.Queue(limits.waiting)
         self._task: asyncio.Task[None] | None = None
         self._healthy = True
         self._sent, self._failed = counters.sent.labels(signal), counters.failed.labels(signal)
@@ -124,7 +148,7 @@ class _Sender:
     async def close(self) -> None:
         """Waits a while for the queue to empty, then ends the task."""
         try:
-            with anyio.move_on_after(_FLUSH):
+            with anyio.move_on_after(self._limits.flush):
                 await self._queue.join()
         finally:
             if self._task is not None:
@@ -160,24 +184,25 @@ class _Sender:
             if answer.outcome == "accepted":
                 lost, reason = min(answer.rejected, len(records)), "rejected"
                 self._sent.inc(len(records) - lost)
-        except Exception:  # noqa: BLE001 - logged; the next batch must not suffer from this one
+        except Exception as error:  # noqa: BLE001 - logged; the next batch must not suffer from this one
             reason = "internal_error"
-            _log.exception("event=defect stage=exporters exporter=otlp signal=%s", self._signal)
+            logs.defect(_log, error, exporter="otlp", signal=self._signal)
         finally:
             self._drop(reason, lost)
 
     async def _until_taken(self, request: Request) -> Answer:
         """Tries until the request is accepted or refused, or until it has been tried long enough."""
-        wait, begun = _FIRST_BACKOFF, self._clock()
+        wait, clock = _FIRST_BACKOFF, self._timing.clock
+        begun = clock()
         while True:
             answer = await self._transport.send(self._signal, request)
             self._failed.inc(answer.outcome != "accepted")
             self._say(answer)
             jitter = random.uniform(0.8, 1.2)  # noqa: S311 - spreads replicas, hides nothing
             pause = wait * jitter if answer.after is None else answer.after
-            if answer.outcome != "again" or self._clock() + pause - begun > _GIVE_UP:
+            if answer.outcome != "again" or clock() + pause - begun > self._limits.give_up:
                 return answer
-            await asyncio.sleep(pause)
+            await self._timing.sleep(pause)
             wait = min(_MAX_BACKOFF, wait * 2)
 
     def _say(self, answer: Answer) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
-from urllib.parse import urlsplit
 
 import aiohttp
 import grpc
@@ -20,6 +19,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+
+from tracescore.config import OtlpExporter
+from tracescore.retrying import retry_after
 
 Signal = Literal["traces", "logs"]
 Request = ExportTraceServiceRequest | ExportLogsServiceRequest
@@ -75,11 +77,11 @@ class Transport(Protocol):
 class HttpTransport:
     """OTLP/HTTP with protobuf bodies. The endpoint is a base URL, as in OTEL_EXPORTER_OTLP_ENDPOINT."""
 
-    def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float) -> None:
-        base = endpoint.rstrip("/").removesuffix("/v1/traces").removesuffix("/v1/logs")
+    def __init__(self, settings: OtlpExporter, headers: Mapping[str, str]) -> None:
+        base = settings.endpoint.rstrip("/").removesuffix("/v1/traces").removesuffix("/v1/logs")
         self._urls = {"traces": f"{base}/v1/traces", "logs": f"{base}/v1/logs"}
         self._headers = {**headers, "content-type": "application/x-protobuf"}
-        self._timeout = aiohttp.ClientTimeout(total=timeout)
+        self._timeout = aiohttp.ClientTimeout(total=settings.timeout)
         self._session: aiohttp.ClientSession | None = None
 
     async def send(self, signal: Signal, request: Request) -> Answer:
@@ -102,10 +104,10 @@ class HttpTransport:
 class GrpcTransport:
     """OTLP/gRPC. An http:// endpoint is in clear text, an https:// one uses TLS with the system's authorities."""
 
-    def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float) -> None:
-        url = urlsplit(endpoint)
-        self._target = url.netloc if url.port else f"{url.netloc}:{443 if url.scheme == 'https' else 4317}"
-        self._secure, self._timeout = url.scheme == "https", timeout
+    def __init__(self, settings: OtlpExporter, headers: Mapping[str, str]) -> None:
+        host, port = settings.target
+        self._target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._secure, self._timeout = settings.endpoint.startswith("https:"), settings.timeout
         self._metadata = tuple((name.lower(), value) for name, value in headers.items())
         self._channel: grpc.aio.Channel | None = None
         self._calls: dict[Signal, Any] = {}
@@ -141,7 +143,7 @@ def _serialise(request: Request) -> bytes:
 
 def _http_answer(signal: Signal, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
     if status in RETRYABLE_HTTP:
-        return Answer("again", f"HTTP {status}", after=_seconds(headers.get("retry-after", "")))
+        return Answer("again", f"HTTP {status}", after=retry_after(headers))
     if not 200 <= status < 300:
         return Answer("refused", f"HTTP {status}")
     try:
@@ -160,11 +162,6 @@ def _grpc_answer(error: grpc.aio.AioRpcError) -> Answer:
 def _rejected(signal: Signal, response: Any) -> int:
     partial = response.partial_success
     return max(0, int(partial.rejected_spans if signal == "traces" else partial.rejected_log_records))
-
-
-def _seconds(value: str) -> float | None:
-    """Retry-After in seconds; its rarer form, a date, counts as not given."""
-    return float(value) if value.strip().isascii() and value.strip().isdigit() else None
 
 
 def _retry_info(error: grpc.aio.AioRpcError) -> float | None:

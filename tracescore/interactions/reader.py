@@ -3,37 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from tracescore import model
 from tracescore.config import Interactions
 from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree
 from tracescore.interactions.contexts import Contexts
-from tracescore.interactions.convention import Kind, Node
+from tracescore.interactions.convention import Node
 from tracescore.interactions.fields import Field
 from tracescore.interactions.grouping import Group
 from tracescore.model import Interaction, State, Trace
 
-_CONTENT: tuple[Kind, ...] = ("llm", "tool", "agent", "chain")
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a trace holds: its interactions in order of start, and how many of its spans were understood.
 
-def read(
-    trace: Trace,
-    settings: Interactions = Interactions(),  # noqa: B008 - frozen
-    keep: Iterable[str] = (),
-) -> list[Interaction]:
-    """The interactions of a trace in order of start.
-
-    Pure, and linear in the number of spans; the order and repetition of spans change nothing. `settings` names
-    attributes of the user's own that come before the conventions'. `keep` names attributes of the outermost span,
-    or else of its resource, that the interactions are to carry.
+    `genai_spans` are those that some convention, or a key of the user's own, recognises; not those of evaluators.
     """
-    groups = grouping.groups(tree.build(trace, settings))
-    return _without_retried(groups, [_interaction(trace, group, settings, keep) for group in groups])
+
+    interactions: tuple[Interaction, ...]
+    genai_spans: int
 
 
-def genai_spans(trace: Trace) -> int:
-    """How many spans of a trace some convention recognises, without those of evaluators."""
-    return sum(1 for top in tree.build(trace, Interactions()) for node in tree.walk(top) if node.kind is not None)
+def read(trace: Trace, settings: Interactions, keep: Iterable[str] = ()) -> Reading:
+    """Reads a trace.
+
+    Pure, and linear in the number of spans (at worst, times their depth); their order and repetition change nothing.
+    `settings` names attributes of the user's own that come before the conventions'. `keep` names attributes of the
+    outermost span, or else of its resource, that the interactions are to carry.
+    """
+    tops = tree.build(trace, settings)
+    groups = grouping.groups(tops)
+    found = _without_retried(groups, [_interaction(trace, group, settings, keep) for group in groups])
+    return Reading(tuple(found), sum(node.kind is not None for top in tops for node in tree.walk(top)))
 
 
 def _interaction(trace: Trace, group: Group, settings: Interactions, keep: Iterable[str]) -> Interaction:

@@ -14,11 +14,11 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from tracescore import config
-from tracescore.openai_endpoint import TRANSIENT, CallFailed, Cause, CircuitState, Endpoint
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
 from tracescore.judge.prompt import OPERATIONS, Operation, Prompt, tokens
 from tracescore.judge.replies import parse
 from tracescore.model import FailReason, Usage
+from tracescore.openai_endpoint import TRANSIENT, CallFailed, Cause, CircuitState, Endpoint
 
 T = TypeVar("T")
 

@@ -19,6 +19,21 @@ STEADY = 5
 _log = logging.getLogger("tracescore.judge")
 
 
+def judge_info(registry: CollectorRegistry) -> Gauge:
+    """The metric that says which judge gives the scores."""
+    return Gauge(
+        "tracescore_judge_info",
+        "1 for the judge in use; a new epoch means that scores before and after are not comparable.",
+        ["judge", "epoch", "model", "prompts", "embedder", "fingerprint"],
+        registry=registry,
+    )
+
+
+def fingerprint(*parts: str) -> str:
+    """12 hex digits of everything that scores depend on."""
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:12]
+
+
 class Epochs:
     """The current epoch of one judge, shown in tracescore_judge_info."""
 
@@ -32,18 +47,13 @@ class Epochs:
         self._fixed = (prompts, embedder, repr(sorted(parameters.items())))
         self._candidate = ""
         self._times = 0
-        self._info = Gauge(
-            "tracescore_judge_info",
-            "1 for the judge in use; a new epoch means that scores before and after are not comparable.",
-            ["judge", "epoch", "model", "prompts", "embedder", "fingerprint"],
-            registry=registry,
-        )
+        self._info = judge_info(registry)
         self._show()
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits of everything that scores depend on."""
-        return hashlib.sha256("\x00".join((self.model, *self._fixed)).encode()).hexdigest()[:12]
+        """See the module; 12 hex digits."""
+        return fingerprint(self.model, *self._fixed)
 
     @property
     def settled(self) -> bool:

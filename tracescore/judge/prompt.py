@@ -82,9 +82,7 @@ def _load(name: str, schema: Mapping[str, Any]) -> Prompt:
     return Prompt(name, int(match[1]), text[match.end() :].strip(), schema)
 
 
-REVERSE_QUESTIONS = _load(
-    "reverse_questions", _object(words=_TEXT, noncommittal={"type": "boolean"}, questions=_TEXTS)
-)
+REVERSE_QUESTIONS = _load("reverse_questions", _object(words=_TEXT, noncommittal={"type": "boolean"}, questions=_TEXTS))
 REQUIRED_PARTS = _load("required_parts", _object(standalone=_TEXT, parts=_TEXTS))
 CLAIMS = _load("claims", _object(claims={"type": "array", "items": _object(**{"from": _TEXT, "text": _TEXT})}))
 VERIFY: Mapping[Vocabulary, Prompt] = {

@@ -55,7 +55,8 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_no_cons
 def parse(text: str, key: str) -> tuple[dict[str, Any], bool]:
     """The one object of a reply that has `key`, and whether the reply had to be repaired to find it.
 
-    Its texts are such that any encoding can carry them: JSON can spell out half of a character pair. Raises JudgeError: judge_refused for a refusal in plain words, else judge_unreadable.
+    Its texts are such that any encoding can carry them: JSON can spell out half of a character pair.
+    Raises JudgeError: judge_refused for a refusal in plain words, else judge_unreadable.
     """
     stripped = text.strip()
     if not stripped:

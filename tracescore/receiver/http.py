@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from http import HTTPStatus
 
+from grpc import StatusCode
+
+from tracescore.asgi import Receive, Response, Scope, Send, headers_of, respond
 from tracescore.receiver import answers
-from tracescore.receiver.intake import Intake, Refused, Signal, too_large
-
-Receive = Callable[[], Awaitable[dict[str, Any]]]
-Send = Callable[[dict[str, Any]], Awaitable[None]]
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, Signal, crowded, too_large
 
 _SIGNALS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
-
-BODIES_IN_FLIGHT = 8
-"""Bodies of the largest size that may be on their way in at once, over all connections."""
 
 
 class HttpReceiver:
@@ -26,37 +23,41 @@ class HttpReceiver:
         self._intake = intake
         self._in_flight = 0  # bytes of bodies that are being read
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
-        headers = dict(scope["headers"])
-        media_type = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip().lower()
+        headers = headers_of(scope)
+        media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
         json = media_type == _JSON
         signal = _SIGNALS.get(scope["path"])
         if signal is None:
-            message = f"no such path; {', '.join(_SIGNALS)} expected"
-            await _answer(send, 404, answers.status(5, message, json), json)
+            said = answers.status(StatusCode.NOT_FOUND, f"no such path; {', '.join(_SIGNALS)} expected", json)
+            response = _response(HTTPStatus.NOT_FOUND, said, json)
         elif scope["method"] != "POST":
-            await _answer(send, 405, answers.status(12, "POST expected", json), json, (b"allow", b"POST"))
+            said = answers.status(StatusCode.UNIMPLEMENTED, "POST expected", json)
+            response = _response(HTTPStatus.METHOD_NOT_ALLOWED, said, json, ("allow", "POST"))
         else:
             try:
                 rejected = await self._export(signal, media_type, headers, receive)
             except Refused as refused:
                 self._intake.count_refused("http", refused.reason)
-                await self._refuse(send, refused, json)
+                if refused.reason == "disconnected":
+                    return
+                response = self._refusal(refused, json)
             else:
-                await _answer(send, 200, answers.exported(signal, rejected, json), json)
+                response = _response(HTTPStatus.OK, answers.exported(signal, rejected, json), json)
+        await respond(send, response)
 
-    async def _export(self, signal: Signal, media_type: str, headers: Mapping[bytes, bytes], receive: Receive) -> int:
+    async def _export(self, signal: Signal, media_type: str, headers: Mapping[str, str], receive: Receive) -> int:
         """Takes in a request and returns how many of its pieces were rejected; raises Refused."""
         if media_type not in (_PROTOBUF, _JSON):
             raise Refused("unsupported_type", f"content type: {_PROTOBUF} or {_JSON} expected")
-        length = headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > self._intake.max_request:
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length) > self._intake.max_request:
             raise too_large(self._intake.max_request)
         if signal != "metrics":
             self._intake.check_room()
         body = await self._read(receive)
-        encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
+        encoding = headers.get("content-encoding", "").strip().lower()
         return await self._intake.accept("http", signal, body, encoding, json=media_type == _JSON)
 
     async def _read(self, receive: Receive) -> bytes:
@@ -76,31 +77,22 @@ class HttpReceiver:
                 if size > limit:
                     raise too_large(limit)
                 if self._in_flight > BODIES_IN_FLIGHT * limit:
-                    raise Refused("full", "too many requests at once; send again later")
+                    raise crowded()
                 more = event.get("more_body", False)
             return b"".join(chunks)
         finally:
             self._in_flight -= size
 
-    async def _refuse(self, send: Send, refused: Refused, json: bool) -> None:
-        if refused.reason == "disconnected":
-            return
+    def _refusal(self, refused: Refused, json: bool) -> Response:
         verdict = refused.verdict
         extra = []
         if verdict.retryable:
-            extra.append((b"retry-after", str(math.ceil(self._intake.retry_after)).encode()))
+            extra.append(("retry-after", str(math.ceil(self._intake.retry_after))))
         if refused.reason == "unsupported_encoding":
-            extra.append((b"accept-encoding", b"gzip, deflate"))
-        body = answers.status(verdict.grpc_code, refused.message, json)
-        await _answer(send, verdict.http_status, body, json, *extra)
+            extra.append(("accept-encoding", "gzip, deflate"))
+        return _response(verdict.http, answers.status(verdict.grpc, refused.message, json), json, *extra)
 
 
-async def _answer(send: Send, status: int, body: bytes, json: bool, *extra: tuple[bytes, bytes]) -> None:
-    """Sends a response in the encoding of the request; protobuf where that had none."""
-    headers = [
-        (b"content-type", (_JSON if json else _PROTOBUF).encode()),
-        (b"content-length", str(len(body)).encode()),
-        *extra,
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+def _response(status: HTTPStatus, body: bytes, json: bool, *extra: tuple[str, str]) -> Response:
+    """A response in the encoding of the request; protobuf where that had none."""
+    return Response(status, body, _JSON if json else _PROTOBUF, extra)

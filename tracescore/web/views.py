@@ -20,7 +20,7 @@ from tracescore.model import (
     Score,
     Unscored,
 )
-from tracescore.web.recent import Kept, Mean, Recent, Scored, means, scored, worst
+from tracescore.web.recent import Mean, Recent, Scored, means, scored, worst
 
 WORST_SHOWN, WORST_SHOWN_ALONE, LATEST_SHOWN = 5, 50, 15
 LONGEST_SERVICE = 255
@@ -92,6 +92,12 @@ def overview(recent: Recent, ledger: Snapshot, chosen: Filter, targets: Mapping[
     }
 
 
+def silent_conventions(results: Sequence[Result]) -> list[str]:
+    """The conventions whose interactions came without their texts, in order of the alphabet."""
+    told = (result.interaction for result in results)
+    return sorted({one.convention for one in told if one.state == "content_not_captured"})
+
+
 def _measures(ledger: Snapshot, results: Sequence[Result]) -> list[Measure]:
     """The measures there is anything to say of; before anything has come, those of live traffic."""
     present = set(ledger.evaluations) | {evaluation.measure for result in results for evaluation in result.evaluations}
@@ -101,11 +107,6 @@ def _measures(ledger: Snapshot, results: Sequence[Result]) -> list[Measure]:
 def _measure_view(results: Sequence[Result], measure: Measure, most: int, target: float | None) -> MeasureView:
     scores = scored(results, measure)
     return MeasureView(measure, means(scores), worst(scores, most), target)
-
-
-def trace(kept: Sequence[Kept], trace_id: str, targets: Mapping[Measure, float]) -> dict[str, Any]:
-    """Everything kept of one trace."""
-    return {"kept": kept, "trace_id": trace_id, "targets": targets}
 
 
 def evaluation_of(result: Result, measure: Measure) -> Evaluation | None:

@@ -1,0 +1,134 @@
+"""The circuit breaker as a table of states, and what Retry-After says."""
+
+from __future__ import annotations
+
+from email.utils import formatdate
+
+import anyio
+import pytest
+
+from tracescore.openai_endpoint import PERMANENT, TRANSIENT, CallFailed, Cause, Circuit, Endpoint
+from tracescore.retrying import retry_after
+from tracescore.together import both, together
+
+
+class Time:
+    """A clock that a test sets."""
+
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Time:
+    return Time()
+
+
+def refuses(circuit: Circuit) -> float | None:
+    """Seconds that an open circuit asks to wait; None where it lets a call through."""
+    try:
+        circuit.enter()
+    except CallFailed as failure:
+        return failure.wait
+    return None
+
+
+@pytest.mark.parametrize("cause", sorted(PERMANENT))
+def test_no_money_or_no_access_opens_at_once_for_a_minute_then_longer(clock: Time, cause: Cause) -> None:
+    circuit = Circuit("judge", clock)
+    holds = []
+    for _ in range(6):
+        assert refuses(circuit) is None
+        circuit.failed(cause)
+        holds.append(refuses(circuit))
+        clock.now += holds[-1] or 0
+    assert holds == [60, 120, 240, 480, 900, 900]
+
+
+@pytest.mark.parametrize("cause", ["unreachable", "timeout"])
+def test_failures_open_it_only_when_many_come_in_a_row(clock: Time, cause: Cause) -> None:
+    circuit = Circuit("judge", clock, limit=3)
+    for outcome in (cause, cause, None, cause, cause, cause):
+        assert circuit.state == "closed"
+        circuit.succeeded() if outcome is None else circuit.failed(outcome)
+    assert (circuit.state, refuses(circuit)) == ("open", 5)
+
+
+def test_rate_limits_and_refused_requests_do_not_open_it(clock: Time) -> None:
+    circuit = Circuit("judge", clock, limit=1)
+    for cause in ("rate_limited", "rejected", "too_long", "refused"):
+        circuit.failed(cause)
+        assert circuit.state == "closed"
+    assert "rate_limited" in TRANSIENT
+
+
+def test_after_the_hold_one_call_is_the_trial(clock: Time) -> None:
+    circuit = Circuit("judge", clock)
+    circuit.failed("quota")
+    clock.now += 60
+    assert refuses(circuit) is None
+    assert (circuit.state, refuses(circuit)) == ("half_open", 0.5)
+    circuit.succeeded()
+    assert (circuit.state, refuses(circuit)) == ("closed", None)
+
+
+def test_a_trial_that_was_cancelled_leaves_the_next_one_to_try(clock: Time) -> None:
+    circuit = Circuit("judge", clock)
+    circuit.failed("quota")
+    clock.now += 60
+    circuit.enter()
+    circuit.abandoned()
+    assert refuses(circuit) is None
+
+
+def test_stragglers_do_not_lengthen_the_hold(clock: Time) -> None:
+    circuit = Circuit("judge", clock, limit=2)
+    for _ in range(20):
+        circuit.failed("unreachable")
+    assert refuses(circuit) == 5
+
+
+@pytest.mark.anyio
+async def test_a_body_that_is_no_json_is_a_failed_call_that_does_not_repeat_it() -> None:
+    endpoint = Endpoint("http://127.0.0.1:1/v1", "", 1.0, 1, 0, "embedder")
+    with pytest.raises(CallFailed) as raised:
+        await endpoint.post("/embeddings", {"input": "secret \ud83d"}, float("inf"), lambda _outcome, _seconds: None)
+    assert str(raised.value) == "rejected: the request cannot be written as JSON"
+    await endpoint.close()
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after": formatdate(1_000_030, usegmt=True)}, 30.0),
+        ({"retry-after": formatdate(999_000, usegmt=True)}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after-ms": "x"}, None),
+    ],
+)
+def test_retry_after_is_seconds_or_a_date(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, lambda: 1_000_000.0) == seconds
+
+
+@pytest.mark.anyio
+async def test_the_first_error_cancels_the_rest_and_is_raised_by_itself() -> None:
+    finished = []
+
+    async def slow() -> None:
+        await anyio.sleep(30)
+        finished.append("slow")
+
+    async def fails() -> None:
+        raise ValueError("plain")
+
+    with anyio.fail_after(5), pytest.raises(ValueError, match="plain"):
+        await both(slow, fails)
+    assert finished == []
+    assert await together([]) == []
