@@ -128,7 +128,11 @@ class Endpoint:
         connect = httpx2.Timeout(timeout, connect=min(timeout, 10.0))
         # Nothing of the SDK's environment variables may reach an endpoint they were not meant for.
         omitted = ("OpenAI-Organization", "OpenAI-Project", *(() if api_key else ("Authorization",)))
-        headers: dict[str, Any] = {"Content-Type": "application/json", **dict.fromkeys(omitted, openai.omit)}
+        headers: dict[str, Any] = {
+            "Content-Type": "application/json",
+            "User-Agent": f"tracescore-{setting}/1",  # by which the spans of a gateway are known to be about us
+            **dict.fromkeys(omitted, openai.omit),
+        }
         self._options: Any = {"headers": headers}
         self._client = openai.AsyncOpenAI(
             api_key=api_key or "none",

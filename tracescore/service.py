@@ -29,7 +29,7 @@ from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.exporters import Exporter, build_exporters
 from tracescore.exporters.exposition import Health, metrics_app
 from tracescore.exporters.ledger import Ledger
-from tracescore.interactions import MARKERS, content_switch, genai_spans, read
+from tracescore.interactions import MARKERS, census, content_switch, read
 from tracescore.interactions.once import Once
 from tracescore.interactions.report import Report, own_keys
 from tracescore.judge import build_judge
@@ -155,7 +155,7 @@ class Service:
         try:
             trace = decode(raw)
             fresh = self.once.new(trace, read(trace, self.config.interactions, self.sampler.attributes))
-            self.report.trace(genai_spans(trace), fresh)
+            self.report.trace(census(trace), fresh)
             for interaction in fresh:
                 self.ledger.read(interaction)
                 if sampled := self.sampler.decide(interaction):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.captures.loading import NAMES, expected, raw_traces, traces
 from tests.spans import INTERNAL, SERVER
-from tracescore.interactions import MARKERS, content_switch, genai_spans, read
+from tracescore.interactions import MARKERS, census, content_switch, read
 from tracescore.model import Interaction, Span, Trace
 
 PROMPT = {
@@ -112,7 +112,7 @@ def test_a_marker_occurs_in_the_bytes_of_every_recognised_span_and_log(name: str
     for raw, trace in zip(raw_traces(name), traces(name), strict=True):
         pieces = [span.span + span.scope for span in raw.spans] + [log.record + log.scope for log in raw.logs]
         marked = sum(any(marker in piece for marker in MARKERS) for piece in pieces)
-        assert marked >= genai_spans(trace)
+        assert marked >= census(trace).genai_spans
         assert marked or not read(trace)
 
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.spans import CLIENT, SERVER, chain, chat, messages, retrieval, span, trace
-from tracescore.interactions import genai_spans, read
+from tracescore.interactions import census, read
 from tracescore.model import Trace
 
 P1 = "A Fernway bike may be kept for 45 minutes before a late fee is charged."
@@ -214,7 +214,7 @@ def test_what_evaluators_add_is_never_read(attributes, scope):
     assert read(trace(judge)) == []
     asked = chain("q", "a", chat("q", "a"), judge)
     assert outline(trace(asked)) == [("rag", "q", "a")]
-    assert genai_spans(trace(asked)) == 2
+    assert census(trace(asked)).genai_spans == 2
 
 
 def test_parent_links_in_a_circle_do_no_harm():

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
 from tracescore import model
 from tracescore.config import Interactions
 from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree
 from tracescore.interactions.contexts import Contexts
 from tracescore.interactions.convention import Kind, Node
+from tracescore.interactions.evaluation import MadeBy
 from tracescore.interactions.fields import Field
 from tracescore.interactions.grouping import Group
 from tracescore.model import Interaction, State, Trace
@@ -27,13 +29,23 @@ def read(
     attributes of the user's own that come before the conventions'. `keep` names attributes of the outermost span,
     or else of its resource, that the interactions are to carry.
     """
-    groups = grouping.groups(tree.build(trace, settings))
+    groups = grouping.groups(tree.build(trace, settings).tops)
     return _without_retried(groups, [_interaction(trace, group, settings, keep) for group in groups])
 
 
-def genai_spans(trace: Trace) -> int:
-    """How many spans of a trace some convention recognises, without those of evaluators."""
-    return sum(1 for top in tree.build(trace, Interactions()) for node in tree.walk(top) if node.kind is not None)
+@dataclass(frozen=True, slots=True)
+class Census:
+    """How many spans of a trace some convention recognises; by maker, what of evaluators was not counted as such."""
+
+    genai_spans: int
+    set_aside: Mapping[MadeBy, int]
+
+
+def census(trace: Trace) -> Census:
+    """Counts the spans of a trace."""
+    forest = tree.build(trace, Interactions())
+    recognised = sum(1 for top in forest.tops for node in tree.walk(top) if node.kind is not None)
+    return Census(recognised, forest.set_aside)
 
 
 def _interaction(trace: Trace, group: Group, settings: Interactions, keep: Iterable[str]) -> Interaction:

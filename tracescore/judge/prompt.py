@@ -18,6 +18,8 @@ import orjson
 
 from tracescore.judge.operations import Vocabulary
 
+MARK = "tracescore-"
+"""How the codes begin, so that a prompt is recognised as the judge's where a gateway records it."""
 _VERSION = re.compile(r"version: (\d+)\n+")
 
 
@@ -32,7 +34,7 @@ class Prompt:
 
     def messages(self, data: Mapping[str, Any]) -> list[dict[str, str]]:
         """The chat messages that put `data` (texts that are not trusted) under these instructions."""
-        code = secrets.token_hex(8)
+        code = f"{MARK}{secrets.token_hex(8)}"
         return [
             {"role": "system", "content": self.instructions},
             {"role": "user", "content": f"DATA {code}\n{encode(data)}\nEND {code}"},
