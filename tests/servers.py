@@ -30,11 +30,11 @@ READY_SECONDS = 60
 T = TypeVar("T")
 
 
-def binary(name: str) -> str:
+def binary(name: str, install: str = INSTALL) -> str:
     """Path of a program; where there is none the test is skipped, or fails where CI=true says it must run."""
     if path := shutil.which(name):
         return path
-    message = f"{name} is not installed: {INSTALL}"
+    message = f"{name} is not installed: {install}"
     if os.environ.get("CI") == "true":
         pytest.fail(message)
     pytest.skip(message)

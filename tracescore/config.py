@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
@@ -311,11 +312,23 @@ class OtlpExporter(Section):
     """Whether claims, parts and quotes go along: they hold text of your users."""
 
 
+class PhoenixExporter(Section):
+    """Scores as annotations on the spans that a Phoenix holds."""
+
+    endpoint: Url
+    """Of its page and API, such as http://127.0.0.1:6006."""
+    api_key: Secret | None = None
+    timeout: Duration = Field(default=10.0, gt=0)
+    explanations: bool = False
+    """Whether claims, parts and quotes go along: they hold text of your users."""
+
+
 class Exporters(Section):
     """Where scores go."""
 
     prometheus: Prometheus = Prometheus()
     otlp: OtlpExporter | None = None
+    phoenix: PhoenixExporter | None = None
 
 
 class Web(Section):
@@ -371,6 +384,14 @@ def listeners(config: Config) -> dict[str, str]:
     }
 
 
+def destinations(config: Config) -> Iterator[tuple[str, str, str]]:
+    """Every address the service sends to on its own: the path of its setting, the URL, and what is sent."""
+    if config.exporters.otlp is not None:
+        yield "exporters.otlp.endpoint", config.exporters.otlp.endpoint, "scores"
+    if config.exporters.phoenix is not None:
+        yield "exporters.phoenix.endpoint", config.exporters.phoenix.endpoint, "scores"
+
+
 def cross_checks(config: Config) -> list[tuple[str, str]]:
     """Problems between sections, as (path, what is wrong)."""
     problems: list[tuple[str, str]] = []
@@ -382,12 +403,12 @@ def cross_checks(config: Config) -> list[tuple[str, str]]:
         if port and port in taken:
             problems.append((path, f"port {port} is already used by {taken[port]}; choose another"))
         taken[port] = path
-    if config.exporters.otlp is not None:
-        target = urlsplit(config.exporters.otlp.endpoint)
+    ours = {port for local, port in map(_port, listeners(config).values()) if local}
+    for path, endpoint, back in destinations(config):
+        target = urlsplit(endpoint)
         port = target.port or (443 if target.scheme == "https" else 80)
-        ours = {port for local, port in map(_port, listeners(config).values()) if local}
         if is_loopback(target.hostname or "") and port in ours:
-            problems.append(("exporters.otlp.endpoint", "is a listener of this very service: scores would come back"))
+            problems.append((path, f"is a listener of this very service: {back} would come back"))
     if config.web.token is None and not is_loopback(config.web.listen.rpartition(":")[0]):
         problems.append(("web.token", f"required because the page listens on {config.web.listen}, not on loopback"))
     if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from tests.otlp_sink import Sink, otlp_sink
 from tests.results import NOW, relevancy, result
 from tracescore import config
-from tracescore.exporters import otlp
+from tracescore.exporters import otlp, sending
 from tracescore.exporters.otlp import OtlpExporter
 from tracescore.model import Item, Score, Unscored
 
@@ -53,7 +53,7 @@ class Exporting:
         return value
 
     def lost(self, signal: str) -> dict[str, float]:
-        reasons = otlp.get_args(otlp.Dropped)
+        reasons = otlp.DROPPED
         counts = {reason: self.count("dropped", signal=signal, reason=reason) for reason in reasons}
         return {reason: count for reason, count in counts.items() if count}
 
@@ -240,11 +240,11 @@ async def test_nothing_is_counted_as_sent_before_it_is_acknowledged(sink: Sink, 
 async def test_a_dead_destination_costs_the_flow_nothing_and_every_record_is_counted(
     protocol: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(otlp, "MAX_WAITING", 5)
+    monkeypatch.setattr(sending, "MAX_WAITING", 5)
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         endpoint = f"http://127.0.0.1:{unused.getsockname()[1]}"
-    monkeypatch.setattr(otlp, "_FLUSH", 0.05)
+    monkeypatch.setattr(sending, "_FLUSH", 0.05)
     async with exporting(endpoint, protocol) as export:
         started = time.monotonic()
         for number in range(50):
@@ -257,7 +257,7 @@ async def test_a_dead_destination_costs_the_flow_nothing_and_every_record_is_cou
 
 
 async def test_a_batch_is_given_up_in_the_end(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(otlp, "_GIVE_UP", 0.0)
+    monkeypatch.setattr(sending, "_GIVE_UP", 0.0)
     sink.script("traces", times=1, status=503)
     async with exporting(sink.http, "http") as export:
         await export.exporter.export(result(relevancy(0.5)))

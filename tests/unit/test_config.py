@@ -89,6 +89,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "exporters:\n  otlp: {endpoint: 'http://localhost:4318'}\n",
         ["f.yaml:2: exporters.otlp.endpoint: is a listener of this very service: scores would come back"],
     ),
+    "annotations sent to our own page": (
+        "exporters:\n  phoenix: {endpoint: 'http://127.0.0.1:9465'}\n",
+        ["f.yaml:2: exporters.phoenix.endpoint: is a listener of this very service: scores would come back"],
+    ),
     "a page for everybody without a token": (
         "web:\n  listen: 0.0.0.0:9465\n",
         ["f.yaml:1: web.token: required because the page listens on 0.0.0.0:9465, not on loopback"],

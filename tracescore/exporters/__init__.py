@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from tracescore.config import Config
 from tracescore.exporters.otlp import OtlpExporter
+from tracescore.exporters.phoenix import PhoenixExporter
 from tracescore.exporters.prometheus import PrometheusExporter
 from tracescore.model import Clock, Result
 
@@ -33,9 +34,15 @@ def _otlp(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter
     return OtlpExporter(config.exporters.otlp, registry, clock) if config.exporters.otlp else None
 
 
+def _phoenix(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter | None:
+    settings, language_model = config.exporters.phoenix, config.judge.kind != "embedded"
+    return PhoenixExporter(settings, registry, clock, language_model=language_model) if settings else None
+
+
 EXPORTERS: dict[str, Callable[[Config, CollectorRegistry, Clock], Exporter | None]] = {
     "prometheus": _prometheus,
     "otlp": _otlp,
+    "phoenix": _phoenix,
 }
 """Section of the configuration -> what builds its exporter; None where the section is not there."""
 
