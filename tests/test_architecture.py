@@ -24,6 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "receiver": STAGE,
     "assembly": STAGE,
     "interactions": STAGE,
+    "redaction": STAGE,
     "sampling": STAGE,
     "embedder": STAGE | {"endpoint", "together"},
     "together": set(),

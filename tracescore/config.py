@@ -10,10 +10,11 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, get_args
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+import re2
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tracescore.errors import UsageError
 from tracescore.formulas import check_weights
@@ -281,6 +282,47 @@ class Interactions(Section):
     """Attribute keys that become the slice `tenant`; the first that is present wins."""
 
 
+ReadyMade = Literal["email", "card", "phone"]
+"""Patterns that need not be written: e-mail addresses, payment card numbers, telephone numbers."""
+
+
+def compiled(expression: str) -> Any:
+    """An expression of RE2; ValueError says what is wrong with one."""
+    options = re2.Options()
+    options.log_errors = False  # they are raised
+    try:
+        return re2.compile(expression, options)
+    except re2.error as error:
+        said = error.args[0]
+        raise ValueError(
+            f"no regular expression of RE2: {said.decode() if isinstance(said, bytes) else said}"
+        ) from None
+
+
+def _expression(value: str) -> str:
+    if compiled(value).search(""):
+        raise ValueError("matches the empty text, and so everywhere")
+    return value
+
+
+class Redaction(Section):
+    """What is taken out of texts before the judge, every destination and the page."""
+
+    patterns: tuple[ReadyMade, ...] = Field(default=(), strict=False)
+    custom: dict[str, Annotated[str, AfterValidator(_expression)]] = Field(default_factory=dict)
+    """Name -> regular expression in the syntax of RE2; a match becomes [name]."""
+
+    @model_validator(mode="after")
+    def _names_can_be_labels(self) -> Redaction:
+        for name in self.custom:
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name) or name in get_args(ReadyMade):
+                raise ValueError(
+                    f"custom: a name of small letters, digits and _ expected, not one of "
+                    f"{', '.join(get_args(ReadyMade))}; got {name!r}"
+                )
+        return self
+
+
 class Drift(Section):
     """Estimates over time."""
 
@@ -347,6 +389,7 @@ class Config(Section):
     receiver: Receiver = Receiver()
     assembly: Assembly = Assembly()
     interactions: Interactions = Interactions()
+    redaction: Redaction = Redaction()
     sampling: Sampling = Sampling()
     measures: tuple[LiveMeasure, ...] = Field(default=LIVE_MEASURES, strict=False)
     judge: JudgeSettings = EmbeddedJudge()

@@ -132,11 +132,16 @@ def _history(row: Mapping[str, Any], number: int) -> tuple[Message, ...]:
 
 
 async def score(
-    lines: Iterable[bytes], evaluators: Sequence[Evaluator], judge: Judge, refuse: Callable[[UsageError], None]
+    lines: Iterable[bytes],
+    evaluators: Sequence[Evaluator],
+    judge: Judge,
+    refuse: Callable[[UsageError], None],
+    redacted: Callable[[Interaction], Interaction],
 ) -> AsyncIterator[dict[str, Any]]:
     """The rows of a score file in their order, each with `scores` and `usage` added.
 
-    A broken line goes to `refuse` and does not stop the rest. Rows are scored side by side, a few ahead.
+    What is scored is what `redacted` leaves; the rows themselves stay as they are. A broken line goes to `refuse` and
+    does not stop the rest. Rows are scored side by side, a few ahead.
     """
     side_by_side = 16
     batch: list[tuple[dict[str, Any], Interaction]] = []
@@ -144,15 +149,16 @@ async def score(
         if not line.strip():
             continue
         try:
-            batch.append(interaction_of(line, number))
+            row, interaction = interaction_of(line, number)
+            batch.append((row, redacted(interaction)))
         except UsageError as error:
             refuse(error)
         if len(batch) == side_by_side:
-            for row in await _score_batch(batch, evaluators, judge):
-                yield row
+            for scored in await _score_batch(batch, evaluators, judge):
+                yield scored
             batch = []
-    for row in await _score_batch(batch, evaluators, judge):
-        yield row
+    for scored in await _score_batch(batch, evaluators, judge):
+        yield scored
 
 
 async def _score_batch(

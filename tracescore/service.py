@@ -39,6 +39,7 @@ from tracescore.receiver.decode import decode
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
+from tracescore.redaction import Redactor
 from tracescore.sampling import Sampler
 from tracescore.web.ledger import Ledger as Counts
 from tracescore.web.pages import Pages
@@ -84,6 +85,7 @@ class Service:
         self.health = Health(ready=False, reason="starting")
         self.ledger = Ledger(self.registry, clock)
         self.scorer = Scorer(config, config.measures, self.registry)
+        self.redactor = Redactor(config.redaction, self.registry)
         self.sampler = Sampler(config.sampling, self.registry, clock)
         markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
         self.assembly = Assembly(config.assembly, markers, self.registry, clock)
@@ -159,7 +161,7 @@ class Service:
             for interaction in fresh:
                 self.ledger.read(interaction)
                 if sampled := self.sampler.decide(interaction):
-                    self._enqueue(sampled, pending)
+                    self._enqueue(self.redactor.interaction(sampled), pending)
         except Exception:  # noqa: BLE001 - one bad trace must not end the stage
             self._defect("interactions")
 
