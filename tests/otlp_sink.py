@@ -149,11 +149,11 @@ class Sink:
 
 
 @contextmanager
-def otlp_sink() -> Iterator[Sink]:
-    """Starts a sink on free ports of 127.0.0.1 and ends it."""
+def otlp_sink(*, read: bool = True) -> Iterator[Sink]:
+    """Starts a sink on free ports of 127.0.0.1 and ends it; without `read` it only keeps bodies, and is quick."""
     root = Path(__file__).parent.parent
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    command = [sys.executable, "-m", "tests.otlp_sink"]
+    command = [sys.executable, "-m", "tests.otlp_sink", *([] if read else ["--bodies-only"])]
     with subprocess.Popen(
         command, cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -171,8 +171,9 @@ def otlp_sink() -> Iterator[Sink]:
 
 
 class _Store:
-    def __init__(self) -> None:
+    def __init__(self, *, read: bool) -> None:
         self.changed = asyncio.Condition()
+        self.read = read
         self.clear()
 
     def clear(self) -> None:
@@ -184,8 +185,8 @@ class _Store:
         """Keeps what the request holds, unless the script refuses it; returns the step that was played."""
         step = self.steps[signal].pop(0) if self.steps[signal] else {"status": 200, "rejected": 0}
         media_type = headers.get("content-type", "") if protocol == "http" else ""
-        is_json = media_type.startswith("application/json")
-        request = None if is_json else _REQUESTS[signal].FromString(body)
+        unread = not self.read or media_type.startswith("application/json")
+        request = None if unread else _REQUESTS[signal].FromString(body)
         await asyncio.sleep(step.get("delay", 0.0))
         async with self.changed:
             if step["status"] == 200:
@@ -333,7 +334,7 @@ def _grpc_handler(store: _Store, signal: str) -> grpc.GenericRpcHandler:
 
 
 async def _serve() -> None:
-    store = _Store()
+    store = _Store(read="--bodies-only" not in sys.argv)
     rpc = grpc.aio.server(options=[("grpc.max_receive_message_length", -1)])
     rpc.add_generic_rpc_handlers([_grpc_handler(store, signal) for signal in _REQUESTS])
     port = rpc.add_insecure_port("127.0.0.1:0")

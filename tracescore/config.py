@@ -365,12 +365,32 @@ class PhoenixExporter(Section):
     """Whether claims, parts and quotes go along: they hold text of your users."""
 
 
+class Forward(Section):
+    """Where received requests are passed on to as they came; a protocol that is not named is refused."""
+
+    http: Url | None = None
+    """Base URL of an OTLP/HTTP receiver, such as http://collector:4318."""
+    grpc: Url | None = None
+    """Of an OTLP/gRPC receiver, such as http://collector:4317."""
+    timeout: Duration = Field(default=10.0, gt=0)
+    """Until then the destination must have answered; else the sender is told to come back."""
+    attach: Literal["span"] = "span"
+    """How scores get onto the traces: as evaluation spans that follow."""
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> Forward:
+        if self.http is None and self.grpc is None:
+            raise ValueError("at least one of http and grpc expected")
+        return self
+
+
 class Exporters(Section):
-    """Where scores go."""
+    """Where scores go, and what was received."""
 
     prometheus: Prometheus = Prometheus()
     otlp: OtlpExporter | None = None
     phoenix: PhoenixExporter | None = None
+    forward: Forward | None = None
 
 
 class Web(Section):
@@ -433,6 +453,10 @@ def destinations(config: Config) -> Iterator[tuple[str, str, str]]:
         yield "exporters.otlp.endpoint", config.exporters.otlp.endpoint, "scores"
     if config.exporters.phoenix is not None:
         yield "exporters.phoenix.endpoint", config.exporters.phoenix.endpoint, "scores"
+    if config.exporters.forward is not None:
+        for name in ("http", "grpc"):
+            if url := getattr(config.exporters.forward, name):
+                yield f"exporters.forward.{name}", url, "what is received"
 
 
 def cross_checks(config: Config) -> list[tuple[str, str]]:
@@ -449,7 +473,8 @@ def cross_checks(config: Config) -> list[tuple[str, str]]:
     ours = {port for local, port in map(_port, listeners(config).values()) if local}
     for path, endpoint, back in destinations(config):
         target = urlsplit(endpoint)
-        port = target.port or (443 if target.scheme == "https" else 80)
+        plain = 4317 if path.endswith(".grpc") else 80
+        port = target.port or (443 if target.scheme == "https" else plain)
         if is_loopback(target.hostname or "") and port in ours:
             problems.append((path, f"is a listener of this very service: {back} would come back"))
     if config.web.token is None and not is_loopback(config.web.listen.rpartition(":")[0]):

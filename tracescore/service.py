@@ -26,7 +26,7 @@ from tracescore.config import Config
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
-from tracescore.exporters import Exporter, build_exporters
+from tracescore.exporters import Exporter, build_exporters, build_forwarder
 from tracescore.exporters.exposition import Health, metrics_app
 from tracescore.exporters.ledger import Ledger
 from tracescore.interactions import MARKERS, census, content_switch, read
@@ -89,7 +89,8 @@ class Service:
         self.sampler = Sampler(config.sampling, self.registry, clock)
         markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
         self.assembly = Assembly(config.assembly, markers, self.registry, clock)
-        self.intake = Intake(config.receiver, self.assembly, self.sampler.admits, self.registry)
+        self.forwarder = build_forwarder(config, self.registry)
+        self.intake = Intake(config.receiver, self.assembly, self.sampler.admits, self.registry, self.forwarder)
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.once = Once(self.registry)
         self.report = Report(config.interactions, self.registry, clock, content_switch)
@@ -253,7 +254,8 @@ class Service:
 
     async def _close(self) -> None:
         self.report.say()
-        for close in (*(exporter.close for exporter in self.exporters), self.scorer.close):
+        passing_on = [self.forwarder.close] if self.forwarder else []
+        for close in (*(exporter.close for exporter in self.exporters), *passing_on, self.scorer.close):
             with anyio.move_on_after(10):
                 await close()
 

@@ -89,6 +89,18 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "exporters:\n  otlp: {endpoint: 'http://localhost:4318'}\n",
         ["f.yaml:2: exporters.otlp.endpoint: is a listener of this very service: scores would come back"],
     ),
+    "passing on to ourselves": (
+        "exporters:\n  forward: {grpc: 'http://localhost'}\n",
+        ["f.yaml:2: exporters.forward.grpc: is a listener of this very service: what is received would come back"],
+    ),
+    "passing on to nowhere": (
+        "exporters:\n  forward: {}\n",
+        ["f.yaml:2: exporters.forward: at least one of http and grpc expected; got a mapping"],
+    ),
+    "holding spans back without a store": (
+        "exporters:\n  forward: {http: 'http://elsewhere', attach: hold}\n",
+        ["f.yaml:2: exporters.forward.attach: must be 'span'; got 'hold'"],
+    ),
     "an expression that is none": (
         "redaction:\n  custom:\n    order: ok\n    ticket: '(T-'\n",
         ["f.yaml:4: redaction.custom.ticket: no regular expression of RE2: missing ): (T-; got '(T-'"],

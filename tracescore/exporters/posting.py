@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -33,8 +34,9 @@ class Poster:
         """
         if self._session is None:  # belongs to the event loop that runs now
             self._session = aiohttp.ClientSession(timeout=self._timeout, headers=self._headers)
+        content = io.BytesIO(body)  # is written piece by piece, where bytes would be all at once
         try:
-            async with self._session.post(url, data=body, allow_redirects=False) as response:
+            async with self._session.post(url, data=content, allow_redirects=False) as response:
                 after = _seconds(response.headers.get("retry-after", ""))
                 return Posted(response.status, await response.read(), after)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import NoReturn
 
 import anyio
 import grpc
@@ -17,7 +19,7 @@ from google.rpc import error_details_pb2, status_pb2
 from tracescore.errors import ListenError
 from tracescore.listener import bind
 from tracescore.receiver import answers
-from tracescore.receiver.intake import Intake, Refused, Signal
+from tracescore.receiver.intake import Intake, Refused, Relay, Signal, inflate
 
 SERVICES: dict[str, Signal] = {
     "opentelemetry.proto.collector.trace.v1.TraceService": "traces",
@@ -48,7 +50,9 @@ async def serving_grpc(intake: Intake, address: str) -> AsyncIterator[str]:
         ]
     )
     for service, signal in SERVICES.items():
-        handler = grpc.unary_unary_rpc_method_handler(_export(intake, signal))
+        relay, method = intake.relay, f"/{service}/Export"
+        export = _export(intake, signal) if relay is None else _pass_on(intake, relay, signal, method)
+        handler = grpc.unary_unary_rpc_method_handler(export)
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, {"Export": handler})])
     bind(address, _SETTING).close()  # says what is wrong; gRPC itself only says that something is
     try:
@@ -68,12 +72,39 @@ def _export(intake: Intake, signal: Signal) -> Export:
         try:
             rejected = await intake.accept("grpc", signal, body, _encoding(body))
         except Refused as refused:
-            intake.count_refused("grpc", refused.reason)
-            trailers = _retry_trailers(refused, intake.retry_after) if refused.verdict.retryable else ()
-            await context.abort(_CODES[refused.verdict.grpc_code], refused.message, trailers)
+            await _refuse(intake, context, refused)
         return answers.exported(signal, rejected)
 
     return export
+
+
+def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str) -> Export:
+    """Answers with what the destination answers to the same message with the same metadata."""
+
+    async def export(body: bytes, context: Context) -> bytes:
+        encoding = _encoding(body)
+        if not relay.over_grpc:
+            await _refuse(intake, context, Refused("no_destination", "exporters.forward.grpc is not set; use HTTP"))
+        try:
+            plain = inflate(body, encoding, intake.max_request)
+        except Refused as refused:
+            await _refuse(intake, context, refused)
+        metadata, remaining = context.invocation_metadata() or (), context.time_remaining()
+        passing_on = partial(relay.send_grpc, method, metadata, plain, gzip=bool(encoding), remaining=remaining)
+        code, message, trailers, reply = await intake.accept_beside(passing_on, "grpc", signal, plain)
+        if code is not grpc.StatusCode.OK:
+            if code is grpc.StatusCode.UNAVAILABLE and not trailers:
+                trailers = _retry_trailers(Refused("unreachable", message), intake.retry_after)
+            await context.abort(code, message, trailers)
+        return reply
+
+    return export
+
+
+async def _refuse(intake: Intake, context: Context, refused: Refused) -> NoReturn:
+    intake.count_refused("grpc", refused.reason)
+    trailers = _retry_trailers(refused, intake.retry_after) if refused.verdict.retryable else ()
+    await context.abort(_CODES[refused.verdict.grpc_code], refused.message, trailers)
 
 
 def _encoding(body: bytes) -> str:

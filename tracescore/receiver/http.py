@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from tracescore.receiver import answers
-from tracescore.receiver.intake import Intake, Refused, Signal, too_large
+from tracescore.receiver.intake import Intake, Refused, Relay, Signal, too_large
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -39,6 +40,9 @@ class HttpReceiver:
             await _answer(send, 405, answers.status(12, "POST expected", json), json, (b"allow", b"POST"))
         else:
             try:
+                if self._intake.relay is not None:
+                    await _send(send, *await self._pass_on(self._intake.relay, signal, scope, headers, receive))
+                    return
                 rejected = await self._export(signal, media_type, headers, receive)
             except Refused as refused:
                 self._intake.count_refused("http", refused.reason)
@@ -50,18 +54,32 @@ class HttpReceiver:
         """Takes in a request and returns how many of its pieces were rejected; raises Refused."""
         if media_type not in (_PROTOBUF, _JSON):
             raise Refused("unsupported_type", f"content type: {_PROTOBUF} or {_JSON} expected")
-        length = headers.get(b"content-length", b"")
-        if length.isdigit() and int(length) > self._intake.max_request:
-            raise too_large(self._intake.max_request)
         if signal != "metrics":
             self._intake.check_room()
-        body = await self._read(receive)
-        encoding = headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
-        return await self._intake.accept("http", signal, body, encoding, json=media_type == _JSON)
+        body = await self._read(headers, receive)
+        return await self._intake.accept("http", signal, body, _encoding(headers), json=media_type == _JSON)
 
-    async def _read(self, receive: Receive) -> bytes:
+    async def _pass_on(
+        self, relay: Relay, signal: Signal, scope: Mapping[str, Any], headers: Mapping[bytes, bytes], receive: Receive
+    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        """What the destination answers to the request as it is, whatever scoring makes of it; raises Refused."""
+        if not relay.over_http:
+            raise Refused("no_destination", "exporters.forward.http is not set; send over gRPC")
+        body = await self._read(headers, receive)
+        path = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
+        passing_on = partial(relay.send_http, path, scope["headers"], body)
+        is_json = headers.get(b"content-type", b"").strip().lower().startswith(_JSON.encode())
+        answer = await self._intake.accept_beside(passing_on, "http", signal, body, _encoding(headers), json=is_json)
+        if answer is None:
+            raise Refused("unreachable", "the destination gave no answer; send again later")
+        return answer
+
+    async def _read(self, headers: Mapping[bytes, bytes], receive: Receive) -> bytes:
         """The whole body; raises Refused as soon as it is known to be too much."""
         limit = self._intake.max_request
+        length = headers.get(b"content-length", b"")
+        if length.isdigit() and int(length) > limit:
+            raise too_large(limit)
         chunks: list[bytes] = []
         size, more = 0, True
         try:
@@ -97,10 +115,14 @@ class HttpReceiver:
 
 async def _answer(send: Send, status: int, body: bytes, json: bool, *extra: tuple[bytes, bytes]) -> None:
     """Sends a response in the encoding of the request; protobuf where that had none."""
-    headers = [
-        (b"content-type", (_JSON if json else _PROTOBUF).encode()),
-        (b"content-length", str(len(body)).encode()),
-        *extra,
-    ]
+    await _send(send, status, [(b"content-type", (_JSON if json else _PROTOBUF).encode()), *extra], body)
+
+
+def _encoding(headers: Mapping[bytes, bytes]) -> str:
+    return headers.get(b"content-encoding", b"").decode("latin-1").strip().lower()
+
+
+async def _send(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    headers = [*headers, (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
