@@ -77,7 +77,8 @@ def test_every_link_to_a_file_leads_somewhere() -> None:
 
 
 def test_every_benchmark_shown_exists() -> None:
-    for script in re.findall(r"python (tests/benchmarks/\w+\.py)", README):
+    modules = [f"{name.replace('.', '/')}.py" for name in re.findall(r"python -m (tests\.benchmarks\.\w+)", README)]
+    for script in [*re.findall(r"python (tests/benchmarks/\w+\.py)", README), *modules]:
         assert (ROOT / script).exists(), script
 
 
