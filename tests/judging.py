@@ -9,9 +9,11 @@ from prometheus_client import CollectorRegistry
 
 from tests.openai_server import OpenAIServer
 from tests.scripted import TableEmbedder
+from tests.timing import Hours
 from tracescore import config
 from tracescore.errors import JudgeError
 from tracescore.judge import build_judge
+from tracescore.judge.client import OpenAIJudge
 from tracescore.judge.operations import Vocabulary
 
 SUPPORT = Vocabulary.SUPPORT
@@ -29,10 +31,15 @@ class AnyEmbedder(TableEmbedder):
 class Built:
     """A judge with what tests look at."""
 
-    def __init__(self, server: OpenAIServer, embedder=None, **settings) -> None:
+    def __init__(self, server: OpenAIServer, embedder=None, hours: Hours | None = None, **settings) -> None:
+        """With `hours`, time passes only there; without, the judge is the one that the service builds."""
         given = {"kind": "openai", "model": "m", "base_url": server.url, "max_retries": 1} | settings
         self.registry = CollectorRegistry()
-        self.judge = build_judge(config.OpenAIJudge(**given), embedder, self.registry)
+        chosen = config.OpenAIJudge(**given)
+        if hours is None:
+            self.judge = build_judge(chosen, embedder, self.registry)
+        else:
+            self.judge = OpenAIJudge(chosen, embedder, self.registry, hours.timing)
 
     def value(self, name: str, **labels: str) -> float:
         """A sample of the registry; labels that are not given are summed over."""

@@ -27,7 +27,9 @@ class Asked:
 
 
 PASSWORD = "To reset your password, open the sign-in page, choose Forgot password and follow the link in the e-mail."
-GOOD = Asked("How do I reset my password?", "Choose Forgot password on the sign-in page and follow the link.", (PASSWORD,))
+GOOD = Asked(
+    "How do I reset my password?", "Choose Forgot password on the sign-in page and follow the link.", (PASSWORD,)
+)
 OFF_TOPIC = Asked(
     "How do I reset my password?",
     "Our security team enforces a 90-day password rotation policy and requires 12-character minimums.",
@@ -58,6 +60,18 @@ def answer(tracer: trace.Tracer, asked: Asked) -> trace.SpanContext:
             with tracer.start_as_current_span("retrieve", attributes=retriever):
                 pass
             return span.get_span_context()
+
+
+def answer_silently(tracer: trace.Tracer) -> None:
+    """The same from an instrumentation that is told to record no content."""
+    chain = {"openinference.span.kind": "CHAIN"}
+    with (
+        tracer.start_as_current_span("POST /ask", kind=trace.SpanKind.SERVER, attributes={"http.route": "/ask"}),
+        tracer.start_as_current_span("rag", attributes=chain),
+    ):
+        for name, kind in (("retrieve", "RETRIEVER"), ("generate", "LLM")):
+            with tracer.start_as_current_span(name, attributes={"openinference.span.kind": kind}):
+                pass
 
 
 def recorded(asked: Sequence[Asked]) -> list[ReadableSpan]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -18,15 +19,16 @@ import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlencode
 
 import pytest
 import yaml
 
-INSTALL = "apt-get install --no-install-recommends prometheus prometheus-alertmanager"
+INSTALL = "apt-get install --no-install-recommends prometheus prometheus-alertmanager buildah mmdebstrap docker-compose"
 READY_SECONDS = 60
 T = TypeVar("T")
 
@@ -35,10 +37,14 @@ def binary(name: str, install: str = INSTALL) -> str:
     """Path of a program; where there is none the test is skipped, or fails where CI=true says it must run."""
     if path := shutil.which(name):
         return path
-    message = f"{name} is not installed: {install}"
+    cannot_run(f"{name} is not installed: {install}")
+
+
+def cannot_run(why: str) -> NoReturn:
+    """Skips the test, or fails it where CI=true says that it must run."""
     if os.environ.get("CI") == "true":
-        pytest.fail(message)
-    pytest.skip(message)
+        pytest.fail(why)
+    pytest.skip(why)
 
 
 def free_port() -> int:
@@ -85,6 +91,17 @@ class PrometheusServer(Server):
         now = time.time()
         found = self.ask("/api/v1/query_exemplars", query=expression, start=now - 60 * minutes, end=now + 60)
         return [exemplar for series in found["data"] for exemplar in series["exemplars"]]
+
+    def wait_rules(self) -> None:
+        """Until every rule has looked at what is stored by now; twice, for rules that read what others record."""
+        for _ in range(2):
+            now = datetime.now(UTC)
+            wait(lambda now=now: all(done > now for done in self._evaluated()), "rules are not evaluated")
+
+    def _evaluated(self) -> list[datetime]:
+        groups = self.ask("/api/v1/rules")["data"]["groups"]
+        # Nanoseconds are more than fromisoformat reads.
+        return [datetime.fromisoformat(re.sub(r"(\.\d{6})\d*", r"\1", group["lastEvaluation"])) for group in groups]
 
     def alerts(self) -> list[dict[str, Any]]:
         """Pending and firing alerts: labels, annotations, state."""

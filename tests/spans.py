@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracescore.model import LogRecord, Span, SpanEvent, Trace
+from tracescore import interactions
+from tracescore.config import Interactions
+from tracescore.model import Interaction, LogRecord, Span, SpanEvent, Trace
 
 INTERNAL, SERVER, CLIENT = 1, 2, 3
 
@@ -67,6 +69,15 @@ def trace(*roots: Made, trace_id: str = "trace") -> Trace:
     for root in roots:
         build(root, "")
     return Trace(trace_id, tuple(spans), tuple(logs))
+
+
+def read(made: Trace, **settings: Any) -> list[Interaction]:
+    """The interactions of a trace; `settings`: question, answer, contexts, tenant."""
+    return list(interactions.read(made, Interactions(**settings)).interactions)
+
+
+def genai_spans(made: Trace) -> int:
+    return interactions.read(made, Interactions()).genai_spans
 
 
 def messages(*turns: tuple[str, str]) -> str:

@@ -3,41 +3,55 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
+from tracescore import errors
+
 PACKAGE = Path(__file__).parent.parent / "tracescore"
 
-CONTRACTS = {"model", "errors", "formulas"}
-SETTINGS = CONTRACTS | {"config"}
-STAGE = SETTINGS | {"listener"}
-ALLOWED: dict[str, set[str]] = {
+FOUNDATION = {"model", "errors", "formulas", "config", "config_types", "logs"}
+"""What any stage may import, whether it does at present or not."""
+
+GROUND: dict[str, set[str]] = {
     "__init__": set(),
     "model": set(),
     "errors": {"model"},
     "formulas": set(),
-    "config": CONTRACTS,
-    "config_file": {"config", "errors"},
-    "listener": {"errors"},
     "logs": set(),
-    "receiver": STAGE,
-    "assembly": STAGE,
-    "interactions": STAGE,
-    "redaction": STAGE,
-    "sampling": STAGE,
-    "embedder": STAGE | {"endpoint", "together"},
+    "config_types": {"errors"},
+    "config": {"config_types", "formulas", "model"},
+    "config_file": {"config", "config_types", "errors"},
+    "asgi": set(),
     "together": set(),
-    "endpoint": STAGE,
-    "judge": STAGE | {"embedder", "endpoint", "together"},
-    "evaluators": STAGE | {"embedder", "judge", "together"},
-    "drift": STAGE,
-    "exporters": STAGE | {"drift", "__init__"},
-    "web": STAGE | {"__init__"},
-    "demo": STAGE | {"service"},
-    "offline": STAGE | {"receiver", "interactions", "evaluators", "judge"},
+    "retrying": set(),
+    "listener": {"config_types", "errors"},
+    "openai_endpoint": {"errors", "retrying"},
+    "ledger": {"model"},
 }
-"""Who may import whom, by the first part of the name below `tracescore`. service and cli may import anything."""
+"""What stages stand on: all that each of these parts imports."""
+
+STAGES: dict[str, set[str]] = {
+    "receiver": {"asgi", "listener"},
+    "assembly": set(),
+    "interactions": set(),
+    "redaction": set(),
+    "sampling": set(),
+    "embedder": {"openai_endpoint", "retrying", "together"},
+    "judge": {"embedder", "openai_endpoint", "retrying", "together"},
+    "evaluators": {"embedder", "judge", "together"},
+    "drift": set(),
+    "exporters": {"__init__", "asgi", "drift", "retrying"},
+    "web": {"asgi", "ledger"},
+    "inspect_files": {"interactions", "receiver"},
+    "score_file": {"evaluators", "judge", "together"},
+    "demo": {"service"},
+}
+"""What stages, and the places where they meet, import beside the foundation; service and cli may import anything."""
+
+ARROWS = GROUND | STAGES
 
 
 def _part(file: Path) -> str:
@@ -60,9 +74,16 @@ def test_imports_go_one_way(file: Path) -> None:
     part = _part(file)
     if part in {"service", "cli"}:
         return
-    assert part in ALLOWED, f"{part}: a new part of the package needs its row in this table"
-    wrong = _imported(file) - ALLOWED[part] - {part}
+    assert part in ARROWS, f"{part}: a new part of the package needs its row in this table"
+    allowed = GROUND[part] if part in GROUND else STAGES[part] | FOUNDATION
+    wrong = _imported(file) - allowed - {part}
     assert not wrong, f"{file.name} must not import {sorted(wrong)}"
+
+
+@pytest.mark.parametrize("part", ARROWS)
+def test_every_arrow_of_the_table_is_used(part: str) -> None:
+    used = {name for file in PACKAGE.rglob("*.py") if _part(file) == part for name in _imported(file)}
+    assert ARROWS[part] <= used, f"{part} does not import {sorted(ARROWS[part] - used)}: take the arrow out"
 
 
 def test_nothing_imports_the_service_but_the_command_line_and_the_demo() -> None:
@@ -73,3 +94,20 @@ def test_nothing_imports_the_service_but_the_command_line_and_the_demo() -> None
 @pytest.mark.parametrize("name", ["utils", "core", "common", "helpers", "base", "manager"])
 def test_no_room_without_a_subject(name: str) -> None:
     assert not [file for file in PACKAGE.rglob("*.py") if name in file.relative_to(PACKAGE).with_suffix("").parts]
+
+
+def test_the_tree_of_errors_is_whole() -> None:
+    """What a module raises for itself alone has a name that begins with an underscore."""
+    bases = {
+        node.name: {ast.unparse(base) for base in node.bases}
+        for file in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, ast.ClassDef)
+    }
+    found = {"TracescoreError", "Exception"}
+    while more := {name for name, of in bases.items() if of & found} - found:
+        found |= more
+    public = {name for name in found - {"Exception"} if not name.startswith("_")}
+    drawn = set(re.findall(r"^[\u2500-\u257f ]*(\w+)(?:   *.*)?$", errors.__doc__ or "", re.MULTILINE))
+    assert public == drawn
+    assert {name for name, of in bases.items() if "Exception" in of} == {"TracescoreError"}

@@ -14,6 +14,7 @@ from typer.main import get_command
 from tracescore.cli import app
 from tracescore.config import Config
 from tracescore.config_file import parse
+from tracescore.interactions.table import CONVENTIONS
 from tracescore.model import LIVE_MEASURES
 from tracescore.service import Service
 
@@ -69,6 +70,17 @@ def test_the_table_of_metrics_is_what_the_service_exposes() -> None:
     for name in re.findall(r"`(tracescore_[\w<>]+)`", README.split("## Metrics")[1].split("\n## ")[0]):
         shown |= {name.replace("<measure>", measure) for measure in LIVE_MEASURES} if "<" in name else {name}
     assert shown == exposed
+
+
+def test_the_table_of_conventions_is_the_one_that_is_read_by() -> None:
+    section = README.split("## What is understood")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `([^`]+)` \| [^|]+ \| `([^`]+)` \| [^|]+ \|$", section, re.MULTILINE)
+    assert rows == [(convention.name, convention.switch) for convention in CONVENTIONS]
+
+
+def test_the_keys_of_your_own_that_are_shown_can_be_set() -> None:
+    (shown,) = re.findall(r"`(interactions: \{.*\})`", README)
+    assert parse(shown, "README.md").interactions.question
 
 
 def test_every_link_to_a_file_leads_somewhere() -> None:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from prometheus_client import CollectorRegistry
 
+from tests import results
+from tests.results import NOW
 from tracescore.config import Web
-from tracescore.model import Evaluation, Found, Interaction, Item, Reason, Result, Score, Unscored, Usage
-from tracescore.web.ledger import Ledger
+from tracescore.interactions import content_switch
+from tracescore.ledger import Snapshot, Tally
+from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
 from tracescore.web.pages import Pages
 
-NOW = 1_800_000_000.0
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "b7ad6b7169203331"
 
@@ -22,20 +23,15 @@ def interaction(**changes: Any) -> Interaction:
     told: dict[str, Any] = {
         "trace_id": TRACE,
         "span_id": SPAN,
-        "state": "complete",
         "question": "What is the return window, and does it cover opened items?",
         "answer": "You can return items within 30 days of purchase.",
         "contexts": ("Items may be returned within 30 days.", "Opened items can be returned for store credit."),
         "context_source": "retrieval",
-        "service": "shop",
-        "release": "1.2.0",
-        "environment": "production",
         "convention": "openinference",
-        "end_unix_nano": int(NOW * 1e9),
         "slices": {"route": "/ask"},
         "found": {"question": Found("ask", "input.value")},
     }
-    return Interaction(**(told | changes))
+    return results.interaction(**({"ended": NOW} | told | changes))
 
 
 def evaluations(relevancy: float = 0.81) -> tuple[Evaluation, ...]:
@@ -66,25 +62,18 @@ def result(evaluated: tuple[Evaluation, ...] | None = None, judge: str = "embedd
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
-    scored: int
-    pending: int
-    reasons: Mapping[Reason, int]
-
-
-LEDGER = Ledger(
+LEDGER = Snapshot(
     spans=57_301,
     interactions={"complete": 7_013, "no_contexts": 211, "content_not_captured": 0},
     evaluations={
-        "answer_relevancy": Counts(6_907, 19, {"needs_history": 298}),
-        "completeness": Counts(6_811, 23, {"needs_history": 331, "no_parts": 59}),
-        "faithfulness": Counts(6_503, 29, {"no_contexts": 211, "no_claims": 463, "queue_full": 18}),
+        "answer_relevancy": Tally(6_907, 19, {"needs_history": 298}),
+        "completeness": Tally(6_811, 23, {"needs_history": 331, "no_parts": 59}),
+        "faithfulness": Tally(6_503, 29, {"no_contexts": 211, "no_claims": 463, "queue_full": 18}),
     },
 )
 
 
-def pages(settings: Web | None = None, ledger: Ledger = LEDGER, keep: int = 100) -> Pages:
+def pages(settings: Web | None = None, ledger: Snapshot = LEDGER, keep: int = 100) -> Pages:
     return Pages(
         settings or Web(keep=keep),
         lambda: ledger,
@@ -92,6 +81,7 @@ def pages(settings: Web | None = None, ledger: Ledger = LEDGER, keep: int = 100)
         CollectorRegistry(),
         endpoints={"grpc": "http://127.0.0.1:14317", "http/protobuf": "http://127.0.0.1:14318"},
         targets={"answer_relevancy": 0.5, "completeness": 0.6},
+        switch=content_switch,
     )
 
 

@@ -23,6 +23,7 @@ from rich.progress import Progress
 
 from tracescore import __version__, config_file, logs
 from tracescore.config import Config, OtlpExporter, cross_checks
+from tracescore.config_types import host_port
 from tracescore.errors import ConfigError, TracescoreError, UsageError
 from tracescore.model import MEASURES
 
@@ -162,7 +163,7 @@ def inspect(
     config: ConfigPath = None,
 ) -> None:
     """Prints what can be read out of OTLP files: one JSON line per interaction."""
-    from tracescore.offline import inspect as inspected
+    from tracescore.inspect_files import inspect as inspected
 
     for row in inspected(files, _configured(config).interactions, explain=explain):
         sys.stdout.write(orjson.dumps(row).decode() + "\n")
@@ -189,7 +190,7 @@ def score(
 
 
 async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageError], None]) -> None:
-    from tracescore import offline
+    from tracescore import score_file
     from tracescore.redaction import Redactor
     from tracescore.service import Scorer
 
@@ -199,7 +200,7 @@ async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageErro
         await scorer.judge.probe()
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
             task = progress.add_task("scoring", total=len(lines))
-            async for row in offline.score(lines, scorer.evaluators, scorer.judge, refuse, redactor.interaction):
+            async for row in score_file.score(lines, scorer.evaluators, scorer.judge, refuse, redactor.interaction):
                 sys.stdout.write(orjson.dumps(row).decode() + "\n")
                 progress.advance(task)
     finally:
@@ -213,11 +214,18 @@ def demo(
         Optional[int],  # noqa: UP045
         typer.Option(metavar="N", min=1, help="End after N scored; status 1 unless they score as built."),
     ] = None,
+    send_to: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="HOST:PORT", help="Only the sample app, sending to your OTLP receiver (gRPC)."),
+    ] = None,
 ) -> None:
     """A sample RAG app sends good and bad answers; watch how they score. Needs no key and no configuration."""
     from tracescore.demo import run as demo_run
 
     logs.to_stderr(logging.WARNING)
+    if send_to is not None:
+        _run(partial(_until_signal, partial(demo_run.send, _destination(send_to, exit_after))))
+        return
     failures: list[str] = []
 
     async def run(stop: anyio.Event) -> None:
@@ -228,6 +236,18 @@ def demo(
         sys.stderr.write(f"tracescore demo: {failure}\n")
     if failures and exit_after:
         raise typer.Exit(1)
+
+
+def _destination(send_to: str, exit_after: int | None) -> str:
+    if exit_after is not None:
+        raise UsageError("--send-to: nothing is scored here that --exit-after could count; use one of them")
+    try:
+        host, _ = host_port(send_to)
+    except ValueError:
+        host = ""
+    if not host or "/" in host:
+        raise UsageError(f"--send-to: HOST:PORT expected, such as 127.0.0.1:4317; got {send_to!r}")
+    return send_to
 
 
 if __name__ == "__main__":

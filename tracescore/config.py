@@ -6,63 +6,27 @@ the logs. Why so strict: a misspelt key that is quietly ignored shows up weeks l
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
-from urllib.parse import urlsplit
+from typing import Annotated, Literal, get_args
 
-import re2
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from tracescore.errors import UsageError
+from tracescore.config_types import (
+    Address,
+    Duration,
+    Expression,
+    Ratio,
+    Secret,
+    Section,
+    Size,
+    Url,
+    host_port,
+    is_loopback,
+    target_of,
+)
 from tracescore.formulas import check_weights
 from tracescore.model import LIVE_MEASURES, LiveMeasure, Measure
-
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SIZE = re.compile(r"(\d+)(B|KiB|MiB|GiB)")
-_BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-
-
-def _duration(value: object) -> object:
-    """`500ms`, `5s`, `1m`, `2h`, `7d` -> seconds. A bare number has no unit and is refused."""
-    match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError("a duration with its unit expected, such as 500ms, 30s, 5m, 1h or 7d")
-    return float(match[1]) * _SECONDS[match[2]]
-
-
-def _size(value: object) -> object:
-    """`64KiB`, `16MiB`, `1GiB` -> bytes."""
-    match = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if match is None:
-        raise ValueError("a size with its unit expected, such as 512KiB, 16MiB or 1GiB")
-    return int(match[1]) * _BYTES[match[2]]
-
-
-def _address(value: object) -> object:
-    host, _, port = value.rpartition(":") if isinstance(value, str) else ("", "", "")
-    if not host or not port.isdigit() or int(port) > 65535:
-        raise ValueError("an address HOST:PORT expected, such as 127.0.0.1:4317")
-    return value
-
-
-Duration = Annotated[float, BeforeValidator(_duration)]
-"""Seconds; written with a unit."""
-Size = Annotated[int, BeforeValidator(_size)]
-"""Bytes; written with a unit."""
-Address = Annotated[str, BeforeValidator(_address)]
-"""HOST:PORT; port 0 means any free one."""
-EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+")]
-
-
-class Section(BaseModel):
-    """What all sections share: unknown keys are errors, values are not coerced, nothing changes after loading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Listener(Section):
@@ -93,9 +57,6 @@ class Assembly(Section):
     """A trace is read this long after its first span, whatever is missing."""
     max_held: Size = 256 * 2**20
     """Budget for the raw spans held; at the limit senders are asked to come back later."""
-
-
-Ratio = Annotated[float, Field(gt=0, le=1)]
 
 
 class SamplingRule(Section):
@@ -152,42 +113,6 @@ class Sampling(Section):
 
 DEFAULT_RULE = "default"
 """The label `rule` of interactions that no rule matches."""
-
-
-class Secret(Section):
-    """A secret by the name of an environment variable or of a file, never by value."""
-
-    env: EnvironmentName | None = None
-    file: str | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _not_by_value(cls, value: object) -> object:
-        if isinstance(value, str):
-            raise ValueError(  # noqa: TRY004 - pydantic collects these
-                "a secret is named, as {env: NAME} or {file: PATH}; got its value (not shown)"
-            )
-        return value
-
-    @model_validator(mode="after")
-    def _one_source(self) -> Secret:
-        if (self.env is None) == (self.file is None):
-            raise ValueError("exactly one of env and file expected")
-        return self
-
-    def read(self, what: str) -> str:
-        """The secret itself; UsageError when the variable or file is missing or empty."""
-        if self.env is not None:
-            value, source = os.environ.get(self.env, ""), f"environment variable {self.env}"
-        else:
-            path = Path(self.file or "")
-            try:
-                value, source = path.read_text(), f"file {path}"
-            except OSError as error:
-                raise UsageError(f"{what}: file {path} cannot be read: {error.strerror}") from None
-        if not value.strip():
-            raise UsageError(f"{what}: {source} is not set or empty")
-        return value.strip()
 
 
 class Price(Section):
@@ -286,30 +211,11 @@ ReadyMade = Literal["email", "card", "phone"]
 """Patterns that need not be written: e-mail addresses, payment card numbers, telephone numbers."""
 
 
-def compiled(expression: str) -> Any:
-    """An expression of RE2; ValueError says what is wrong with one."""
-    options = re2.Options()
-    options.log_errors = False  # they are raised
-    try:
-        return re2.compile(expression, options)
-    except re2.error as error:
-        said = error.args[0]
-        raise ValueError(
-            f"no regular expression of RE2: {said.decode() if isinstance(said, bytes) else said}"
-        ) from None
-
-
-def _expression(value: str) -> str:
-    if compiled(value).search(""):
-        raise ValueError("matches the empty text, and so everywhere")
-    return value
-
-
 class Redaction(Section):
     """What is taken out of texts before the judge, every destination and the page."""
 
     patterns: tuple[ReadyMade, ...] = Field(default=(), strict=False)
-    custom: dict[str, Annotated[str, AfterValidator(_expression)]] = Field(default_factory=dict)
+    custom: dict[str, Expression] = Field(default_factory=dict)
     """Name -> regular expression in the syntax of RE2; a match becomes [name]."""
 
     @model_validator(mode="after")
@@ -352,6 +258,11 @@ class OtlpExporter(Section):
     timeout: Duration = Field(default=10.0, gt=0)
     explanations: bool = False
     """Whether claims, parts and quotes go along: they hold text of your users."""
+
+    @property
+    def target(self) -> tuple[str, int]:
+        """Host and port that are sent to; ports that are not given are the usual ones."""
+        return target_of(self.endpoint, 4317 if self.protocol == "grpc" else 80)
 
 
 class PhoenixExporter(Section):
@@ -425,18 +336,6 @@ class Config(Section):
 # ---------------------------------------------------------------- after the sections: what only the whole can tell
 
 
-def _port(address: str) -> tuple[bool, int]:
-    """Whether the address is (or includes) loopback, and its port."""
-    host, _, port = address.rpartition(":")
-    return is_loopback(host) or host in {"0.0.0.0", "[::]", "::"}, int(port)  # noqa: S104 - compared, not bound
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address can only be reached from this machine."""
-    host = host.strip("[]")
-    return host in {"localhost", "::1"} or host.startswith("127.")
-
-
 def listeners(config: Config) -> dict[str, str]:
     """Every address the service listens on, by the path of its setting."""
     return {
@@ -447,38 +346,41 @@ def listeners(config: Config) -> dict[str, str]:
     }
 
 
-def destinations(config: Config) -> Iterator[tuple[str, str, str]]:
-    """Every address the service sends to on its own: the path of its setting, the URL, and what is sent."""
-    if config.exporters.otlp is not None:
-        yield "exporters.otlp.endpoint", config.exporters.otlp.endpoint, "scores"
-    if config.exporters.phoenix is not None:
-        yield "exporters.phoenix.endpoint", config.exporters.phoenix.endpoint, "scores"
-    if config.exporters.forward is not None:
-        for name in ("http", "grpc"):
-            if url := getattr(config.exporters.forward, name):
-                yield f"exporters.forward.{name}", url, "what is received"
-
-
 def cross_checks(config: Config) -> list[tuple[str, str]]:
     """Problems between sections, as (path, what is wrong)."""
     problems: list[tuple[str, str]] = []
     if not config.measures:
         problems.append(("measures", f"at least one of {', '.join(LIVE_MEASURES)} expected; got an empty list"))
+    ours = {path: host_port(address) for path, address in listeners(config).items()}
     taken: dict[int, str] = {}
-    for path, address in listeners(config).items():
-        port = _port(address)[1]
+    for path, (_, port) in ours.items():
         if port and port in taken:
             problems.append((path, f"port {port} is already used by {taken[port]}; choose another"))
         taken[port] = path
-    ours = {port for local, port in map(_port, listeners(config).values()) if local}
-    for path, endpoint, back in destinations(config):
-        target = urlsplit(endpoint)
-        plain = 4317 if path.endswith(".grpc") else 80
-        port = target.port or (443 if target.scheme == "https" else plain)
-        if is_loopback(target.hostname or "") and port in ours:
-            problems.append((path, f"is a listener of this very service: {back} would come back"))
-    if config.web.token is None and not is_loopback(config.web.listen.rpartition(":")[0]):
+    for path, target, what in _destinations(config.exporters):
+        if any(_reaches(target, listener) for listener in ours.values()):
+            problems.append((path, f"is a listener of this very service: {what} would come back"))
+    if config.web.token is None and not is_loopback(ours["web.listen"][0]):
         problems.append(("web.token", f"required because the page listens on {config.web.listen}, not on loopback"))
     if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
         problems.append(("embedder.kind", "the embedded judge works on a local model; set kind: sentence_transformers"))
     return problems
+
+
+def _destinations(exporters: Exporters) -> Iterator[tuple[str, tuple[str, int], str]]:
+    """What is sent to on the service's own account: the path of the setting, host and port, and what is sent."""
+    if exporters.otlp is not None:
+        yield "exporters.otlp.endpoint", exporters.otlp.target, "scores"
+    if exporters.phoenix is not None:
+        yield "exporters.phoenix.endpoint", target_of(exporters.phoenix.endpoint, 80), "scores"
+    if exporters.forward is not None:
+        for name, url, usual in (("http", exporters.forward.http, 80), ("grpc", exporters.forward.grpc, 4317)):
+            if url is not None:
+                yield f"exporters.forward.{name}", target_of(url, usual), "what is received"
+
+
+def _reaches(target: tuple[str, int], listener: tuple[str, int]) -> bool:
+    """Whether a listener hears what is sent to `target`: it has that very name, or both are this machine's own."""
+    both = (target[0], listener[0])
+    here = all(is_loopback(host) or host in {"0.0.0.0", "::"} for host in both)  # noqa: S104 - compared, not bound
+    return target[1] == listener[1] and (here or both[0] == both[1])

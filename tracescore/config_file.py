@@ -18,6 +18,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from tracescore.config import Config, cross_checks
+from tracescore.config_types import Secret
 from tracescore.errors import ConfigError
 
 
@@ -97,15 +98,20 @@ def _problem(details: Any, root: yaml.Node | None) -> _Problem:
     kind, got = details["type"], details["input"]
     if kind == "missing":
         return _line(root, steps[:-1]), path, "required, but not set"
+    secret = Secret in _models_at(details["loc"])
     if kind == "extra_forbidden":
         near = difflib.get_close_matches(str(steps[-1]), _settings_at(details["loc"][:-1]), n=1)
+        if secret and not near:  # a secret may have been put where its name belongs
+            return _line(root, steps), path.rpartition(".")[0], "env or file expected; got something else (not shown)"
         hint = f"; did you mean '{near[0]}'?" if near else ""
         return _line(root, steps), path, f"unknown setting{hint}"
     if kind in _WORDING:
         what = _WORDING[kind].format(**details.get("ctx", {}))
     else:
         what = details["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    return _line(root, steps), path, what if "; got " in what else f"{what}; got {_shown(got, root, steps)}"
+    if "; got " not in what:
+        what += "; got its value (not shown)" if secret else f"; got {_shown(got, root, steps)}"
+    return _line(root, steps), path, what
 
 
 _WORDING = {
@@ -120,14 +126,15 @@ _WORDING = {
 
 
 def _shown(got: object, root: yaml.Node | None, steps: Sequence[int | str]) -> str:
-    """A value as it was written, short enough for one line; of a mapping only that it is one: it may hold a secret."""
+    """A value as it was written, short enough for one line; of a mapping or list only that: it may hold a secret."""
     node = root
     for step in steps:
         node = _child(node, step)
     if isinstance(node, yaml.ScalarNode) and node.value:
         text = repr(node.value) if node.tag.endswith(":str") else node.value
     else:
-        text = "nothing" if got is None else "a mapping" if isinstance(got, dict) else repr(got)
+        kinds = {type(None): "nothing", dict: "a mapping", list: "a list"}
+        text = kinds.get(type(got)) or repr(got)
     return text if len(text) <= 80 else text[:77] + "..."
 
 
@@ -167,11 +174,16 @@ def _line(root: yaml.Node | None, steps: Sequence[int | str]) -> int:
 
 def _settings_at(loc: Sequence[int | str]) -> list[str]:
     """Names of the settings that exist at a path, for a hint."""
+    return [name for model in _models_at(loc) for name in model.model_fields]
+
+
+def _models_at(loc: Sequence[int | str]) -> list[type[BaseModel]]:
+    """The sections that may stand at a path, or that a plain value there belongs to."""
     models: list[type[BaseModel]] = [Config]
     for step in loc:
         inside = [model.model_fields[step].annotation for model in models if step in model.model_fields]
         models = [found for annotation in inside for found in _models_in(annotation)] or models
-    return [name for model in models for name in model.model_fields]
+    return models
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:

@@ -6,9 +6,12 @@ TracescoreError
 │   ├── ListenError       an address that cannot be listened on
 │   └── MissingExtra      an optional package that the chosen settings need
 ├── DecodeError           a request body that is not what it says it is
+├── Refused               a request that the receiver answers with an error (receiver/intake.py)
+├── CallFailed            a call of a judge or embedder on the network; becomes an error of theirs (openai_endpoint.py)
 ├── JudgeError            the judge gave no usable answer; carries an Unscored reason
 │   ├── JudgeUnreachable  no answer at all (or 429): try again later, nothing is wrong with the judge
 │   └── JudgeUnfit        answered, but cannot do the work: refused at the start with what to change
+│       └── Rejected      does not take such a request; another dialect may be what it takes (judge/chat.py)
 └── EmbedderError         the embedder gave no usable vectors
 """
 

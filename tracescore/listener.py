@@ -15,18 +15,18 @@ from typing import Any
 import anyio
 import uvicorn
 
+from tracescore.config_types import host_port
 from tracescore.errors import ListenError
 
 
 def bind(address: str, setting: str) -> socket.socket:
     """A bound socket for HOST:PORT; ListenError names the setting when the address is taken or not ours."""
-    host, _, port = address.rpartition(":")
-    host = host.strip("[]")
+    host, port = host_port(address)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind((host, int(port)))
+        bound.bind((host, port))
     except OSError as error:
         bound.close()
         raise ListenError(f"{setting}: cannot listen on {address}: {error.strerror}; set another address") from None
@@ -48,7 +48,10 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(app: Any, bound: socket.socket, **settings: Any) -> AsyncIterator[None]:
-    """Serves `app` on `bound` while the block runs; requests in flight are answered before it is left."""
+    """Serves `app` on `bound` while the block runs; requests in flight are answered before it is left.
+
+    That is so also when the block is left by an error or a cancellation: the socket is closed.
+    """
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -60,11 +63,16 @@ async def serving(app: Any, bound: socket.socket, **settings: Any) -> AsyncItera
         **settings,
     )
     server = _Server(config)
+
+    async def serve() -> None:
+        with anyio.CancelScope(shield=True):  # it ends by `should_exit`: only then does uvicorn close the socket
+            await server.serve([bound])
+
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server.serve, [bound])
-        while not server.started:  # noqa: ASYNC110 - uvicorn offers no event for it
-            await anyio.sleep(0.005)
+        tasks.start_soon(serve)
         try:
+            while not server.started:  # noqa: ASYNC110 - uvicorn offers no event for it
+                await anyio.sleep(0.005)
             yield
         finally:
             server.should_exit = True

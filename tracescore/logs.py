@@ -1,14 +1,15 @@
-"""One line per event of the process's life: time, level, stage, and key=value pairs."""
+"""One line per event of the process's life: time, level, stage, and key=value pairs, never what users wrote."""
 
 from __future__ import annotations
 
 import logging
 import sys
 import time
+import traceback
 
 
 class _Line(logging.Formatter):
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
 
     def format(self, record: logging.LogRecord) -> str:
         record.stage = record.name.removeprefix("tracescore.").partition(".")[0]
@@ -24,3 +25,15 @@ def to_stderr(level: int = logging.INFO) -> None:
     )
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("tracescore").setLevel(level)
+
+
+def defect(log: logging.Logger, error: BaseException, **facts: object) -> None:
+    """Logs an error of ours: its type and where it happened, the innermost frame first.
+
+    Its text stays out, which may repeat what users wrote; so do those of `logging.Logger.exception`, which is
+    therefore used nowhere. `facts` must be safe to log.
+    """
+    known = "".join(f" {name}={value}" for name, value in facts.items())
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    where = " < ".join(f"{frame.filename}:{frame.lineno}:{frame.name}" for frame in frames)
+    log.error('event=defect%s error=%s at="%s"', known, type(error).__name__, where)

@@ -15,7 +15,8 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter
 
-from tracescore.config import ReadyMade, Redaction, compiled
+from tracescore.config import ReadyMade, Redaction
+from tracescore.config_types import compiled
 from tracescore.model import Interaction
 
 _BUDGET = 0.25
@@ -71,7 +72,6 @@ class Redactor:
         return self.text(value) if isinstance(value, str) else value
 
     def _without(self, text: str, pattern: _Pattern) -> str:
-        text = text.encode("utf-8", "replace").decode()  # RE2 reads no half of a surrogate pair
         kept: list[str] = []
         at, count, until = 0, 0, time.monotonic() + _BUDGET
         for start, end in pattern.find(text):

@@ -21,11 +21,9 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from tracescore.config import DEFAULT_RULE, Sampling, SamplingRule
-from tracescore.model import Clock, Interaction
+from tracescore.model import REMEMBERED_TRACES, Clock, Interaction
 
 _RANGE = 2**64
-_FROZEN_TRACES = 100_000
-"""Traces whose probability is remembered: as many as the assembly remembers for repeated spans."""
 _MEMORY = 60.0
 """Seconds over which the rate limit averages what came."""
 
@@ -35,7 +33,8 @@ class Sampler:
 
     def __init__(self, settings: Sampling, registry: CollectorRegistry, clock: Clock) -> None:
         self._settings, self._clock = settings, clock
-        self._key = hashlib.sha256(settings.salt.encode()).digest()
+        key = hashlib.sha256(settings.salt.encode()).digest()
+        self._hash = hashlib.blake2b(digest_size=8, key=key)  # copied for each id: that is half the work of a new one
         self._highest = max(settings.ratio, *(rule.ratio for rule in settings.rules), 0.0)
         self.attributes = frozenset(key for rule in settings.rules for key in rule.attributes)
         """Attributes that interactions must carry to be decided on."""
@@ -66,8 +65,9 @@ class Sampler:
 
     def _position(self, trace_id: bytes) -> float:
         """Where the trace stands in [0, 1)."""
-        digest = hashlib.blake2b(trace_id, digest_size=8, key=self._key).digest()
-        return int.from_bytes(digest, "big") / _RANGE
+        keyed = self._hash.copy()
+        keyed.update(trace_id)
+        return int.from_bytes(keyed.digest(), "big") / _RANGE
 
     def _at_present(self, ratio: float) -> float:
         return self._probability(ratio, self._limit.factor(self._clock()))
@@ -80,7 +80,7 @@ class Sampler:
         if self._settings.max_per_minute is None:
             return 1.0
         factor = self._factors.setdefault(trace_id, self._limit.factor(self._clock()))
-        while len(self._factors) > _FROZEN_TRACES:
+        while len(self._factors) > REMEMBERED_TRACES:
             self._factors.popitem(last=False)
         return factor
 

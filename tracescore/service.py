@@ -12,15 +12,16 @@ from __future__ import annotations
 import gc
 import logging
 import time
-from collections import Counter as Tally
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from socket import socket
 
 import anyio
 from anyio.abc import TaskStatus
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from prometheus_client import CollectorRegistry, Counter
 
+from tracescore import logs
 from tracescore.assembly import Assembly
 from tracescore.config import Config
 from tracescore.embedder import build_embedder
@@ -28,20 +29,20 @@ from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.exporters import Exporter, build_exporters, build_forwarder
 from tracescore.exporters.exposition import Health, metrics_app
-from tracescore.exporters.ledger import Ledger
-from tracescore.interactions import MARKERS, census, content_switch, read
+from tracescore.interactions import MARKERS, content_switch, read
 from tracescore.interactions.once import Once
 from tracescore.interactions.report import Report, own_keys
 from tracescore.judge import build_judge
+from tracescore.ledger import Ledger, Snapshot
 from tracescore.listener import address_of, bind, serving
-from tracescore.model import Clock, Interaction, Measure, RawTrace, Result, Unscored, outcome_of
+from tracescore.model import OUTCOMES, Clock, Interaction, Measure, RawTrace, Result, Unscored
 from tracescore.receiver.decode import decode
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
+from tracescore.receiver.memory import keep_freed_memory
 from tracescore.redaction import Redactor
 from tracescore.sampling import Sampler
-from tracescore.web.ledger import Ledger as Counts
 from tracescore.web.pages import Pages
 
 _log = logging.getLogger("tracescore.service")
@@ -95,7 +96,13 @@ class Service:
         self.once = Once(self.registry)
         self.report = Report(config.interactions, self.registry, clock, content_switch)
         self.pages = Pages(
-            config.web, self._counts, clock, self.registry, endpoints=self.endpoints, targets=config.drift.targets
+            config.web,
+            self._counts,
+            clock,
+            self.registry,
+            endpoints=self.endpoints,
+            targets=config.drift.targets,
+            switch=content_switch,
         )
         self.exporters = [*build_exporters(config, self.registry, clock), self.pages, *watchers]
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
@@ -117,6 +124,7 @@ class Service:
         async with AsyncExitStack() as outlasting:
             await outlasting.enter_async_context(serving(metrics_app(self.registry, self.health), scrape))
             await outlasting.enter_async_context(serving(self.pages, page))
+            outlasting.push_async_callback(self._close)
             prober = await outlasting.enter_async_context(anyio.create_task_group())
             prober.start_soon(self._keep_judge)
             with anyio.CancelScope() as drain:
@@ -134,8 +142,7 @@ class Service:
                         self._stopping(drain)
                     received_all.set()
             self._shed(waiting)
-            await self._close()
-            prober.cancel_scope.cancel()  # last: it would also cancel what stands here after it
+            prober.cancel_scope.cancel()
         self._say_what_became_of_it()
 
     # ---------------------------------------------------------------- stages
@@ -157,14 +164,15 @@ class Service:
         """One trace -> its new interactions, counted; those that sampling keeps go on to the judge."""
         try:
             trace = decode(raw)
-            fresh = self.once.new(trace, read(trace, self.config.interactions, self.sampler.attributes))
-            self.report.trace(census(trace), fresh)
+            reading = read(trace, self.config.interactions, self.sampler.attributes)
+            fresh = self.once.new(trace, reading.interactions)
+            self.report.trace(reading, fresh)
             for interaction in fresh:
                 self.ledger.read(interaction)
                 if sampled := self.sampler.decide(interaction):
                     self._enqueue(self.redactor.interaction(sampled), pending)
-        except Exception:  # noqa: BLE001 - one bad trace must not end the stage
-            self._defect("interactions")
+        except Exception as error:  # noqa: BLE001 - one bad trace must not end the stage
+            self._defect("interactions", error)
 
     def _enqueue(self, interaction: Interaction, pending: MemoryObjectSendStream[Interaction]) -> None:
         self.ledger.started(interaction, self.config.measures)
@@ -186,8 +194,8 @@ class Service:
                 for exporter in self.exporters:
                     try:
                         await exporter.export(result)
-                    except Exception:  # noqa: BLE001 - one bad result or exporter must not end the stage
-                        self._defect("exporters")
+                    except Exception as error:  # noqa: BLE001 - one bad result or exporter must not end the stage
+                        self._defect("exporters", error)
 
     async def _evaluated(self, interaction: Interaction) -> Result:
         """The interaction's result; one that met a judge that had gone waits for it and is asked again, once."""
@@ -227,17 +235,18 @@ class Service:
 
     # ---------------------------------------------------------------- beginning and end
 
-    def _started(self, grpc: str, *others: object) -> dict[str, str]:
-        http, scrape, page = (address_of(bound) for bound in others)  # type: ignore[arg-type]
-        addresses = {"grpc": grpc, "http": http, "metrics": scrape, "page": page}
-        self.endpoints |= {"grpc": f"http://{grpc}", "http/protobuf": f"http://{http}"}
+    def _started(self, grpc: str, http: socket, scrape: socket, page: socket) -> dict[str, str]:
+        bound = {"http": http, "metrics": scrape, "page": page}
+        addresses = {"grpc": grpc, **{name: address_of(each) for name, each in bound.items()}}
+        self.endpoints |= {"grpc": f"http://{grpc}", "http/protobuf": f"http://{addresses['http']}"}
         self.health.ready, self.health.reason = True, ""
+        keep_freed_memory()
         gc.freeze()  # what was built stays: the collector need not look at it again while spans come and go
         _log.info("event=listening %s", " ".join(f"{name}={address}" for name, address in addresses.items()))
         return addresses
 
-    def _counts(self) -> Counts:
-        return Counts(self.intake.spans_received, self.ledger.interactions(), self.ledger.evaluations())
+    def _counts(self) -> Snapshot:
+        return self.ledger.snapshot(self.intake.spans_received)
 
     def _stopping(self, drain: anyio.CancelScope) -> None:
         self.health.ready, self.health.reason = False, "stopping"
@@ -262,12 +271,10 @@ class Service:
     def _say_what_became_of_it(self) -> None:
         """The last line: what was started is what was scored, unscored, skipped or shed, or the line shows it."""
         for measure, tally in self.ledger.evaluations().items():
-            ends = Tally(outcome_of(reason) for reason, count in tally.reasons.items() for _ in range(count))
-            line = "event=stopped measure=%s scored=%d unscored=%d skipped=%d shed=%d pending=%d"
-            shown = (ends["unscored"], ends["skipped"], ends["shed"], tally.pending)
-            _log.info(line, measure, tally.scored, *shown)
+            ends = " ".join(f"{outcome}={tally.total(outcome)}" for outcome in OUTCOMES)
+            _log.info("event=stopped measure=%s %s pending=%d", measure, ends, tally.pending)
 
-    def _defect(self, stage: str) -> None:
+    def _defect(self, stage: str, error: Exception) -> None:
         """One item is lost and counted; the traceback says where, without the item's text."""
         self.errors.labels(stage).inc()
-        _log.exception("event=defect stage=%s", stage)
+        logs.defect(logging.getLogger(f"tracescore.{stage}"), error)

@@ -21,6 +21,7 @@ from functools import partial
 import aiohttp
 import numpy as np
 import orjson
+import uvloop
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
@@ -237,7 +238,7 @@ def main() -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as mock:
             try:
                 port = int(mock.stdout.readline())
-                asyncio.run(compare(port, seconds, in_flight, count, requests))
+                uvloop.run(compare(port, seconds, in_flight, count, requests))  # as the service does
             finally:
                 mock.kill()
 

@@ -152,11 +152,13 @@ async def serve_ours() -> None:
     from tracescore.receiver.grpc import serving_grpc
     from tracescore.receiver.http import HttpReceiver
     from tracescore.receiver.intake import Intake
+    from tracescore.receiver.memory import keep_freed_memory
     from tracescore.sampling import Sampler
 
+    keep_freed_memory()
     registry = CollectorRegistry()
     assembly = Assembly(AssemblySettings.model_validate({"idle": "500ms"}), MARKERS, registry, time.time)
-    intake = Intake(Receiver(), assembly, Sampler(Sampling(ratio=ADMITTED), registry).admits, registry)
+    intake = Intake(Receiver(), assembly, Sampler(Sampling(ratio=ADMITTED), registry, time.time).admits, registry)
     bound = bind("127.0.0.1:0", "receiver.http.listen")
     async with serving(HttpReceiver(intake), bound), serving_grpc(intake, "127.0.0.1:0") as address:
         _ready(address_of(bound), address)

@@ -96,6 +96,21 @@ def test_the_demo_tells_bad_answers_from_good_ones_and_ends_by_itself() -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (("--send-to", "http://127.0.0.1:4317"), "HOST:PORT expected"),
+        (("--send-to", "4317"), "HOST:PORT expected"),
+        (("--send-to", "127.0.0.1:4317", "--exit-after", "1"), "use one of them"),
+    ],
+)
+def test_the_sample_app_alone_refuses_what_it_cannot_do_with_one_line(arguments: tuple[str, ...], what: str) -> None:
+    done = run("demo", *arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert what in line
+
+
 def test_inspect_prints_a_json_line_for_every_interaction() -> None:
     name = "llamaindex-openinference"
     files = sorted(map(str, CAPTURES.glob(f"{name}.*.pb")))

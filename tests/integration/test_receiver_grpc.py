@@ -21,7 +21,7 @@ from tests.otlp import Collected, log, logs, sdk_span, span, traces
 from tracescore.config import Receiver
 from tracescore.errors import ListenError
 from tracescore.receiver.grpc import serving_grpc
-from tracescore.receiver.intake import Intake
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake
 
 SERVICE = "opentelemetry.proto.collector.{0}.v1.{1}Service"
 TRACES = f"/{SERVICE.format('trace', 'Trace')}/Export"
@@ -51,11 +51,11 @@ class Receiving:
 
 
 @asynccontextmanager
-async def receiving(sink: Collected | None = None) -> AsyncIterator[Receiving]:
+async def receiving(sink: Collected | None = None, patience: float = 10.0) -> AsyncIterator[Receiving]:
     sink, registry = sink or Collected(), CollectorRegistry()
     settings = Receiver.model_validate({"max_request": f"{LIMIT}B", "retry_after": "1s"})
     async with (
-        serving_grpc(Intake(settings, sink, lambda _: True, registry), "127.0.0.1:0") as address,
+        serving_grpc(Intake(settings, sink, lambda _: True, registry), "127.0.0.1:0", patience) as address,
         grpc.aio.insecure_channel(address) as channel,
     ):
         yield Receiving(sink, registry, address, channel)
@@ -106,6 +106,38 @@ async def test_too_large_is_resource_exhausted_without_retry_info(receiver, comp
     assert not [key for key, _ in refusal.trailing_metadata() if key.endswith("-bin")]
     if compression:
         assert receiver.value("refused_requests_total", reason="too_large") == 1
+
+
+async def test_messages_on_their_way_in_are_bounded_and_others_wait_for_their_turn(receiver) -> None:
+    unfinished = [receiver.channel.stream_unary(TRACES)() for _ in range(BODIES_IN_FLIGHT)]
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await receiver.channel.unary_unary(TRACES)(ONE_SPAN, timeout=0.3)
+    assert raised.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+    assert receiver.sink.spans == []
+    unfinished[0].cancel()
+    assert await receiver.call(TRACES, ONE_SPAN) == b""
+    assert len(receiver.sink.spans) == 1
+    for call in unfinished:
+        call.cancel()
+
+
+async def test_a_message_that_does_not_come_in_is_unavailable_with_retry_info() -> None:
+    async with receiving(patience=0.1) as receiver:
+        for _ in range(BODIES_IN_FLIGHT + 1):
+            with pytest.raises(grpc.aio.AioRpcError) as raised:
+                await receiver.channel.stream_unary(TRACES)()
+            assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
+            assert "google.rpc.retryinfo-bin" in dict(raised.value.trailing_metadata())
+        assert receiver.value("refused_requests_total", reason="full") == BODIES_IN_FLIGHT + 1
+        assert await receiver.call(TRACES, ONE_SPAN) == b""
+
+
+async def test_a_call_without_a_message_is_an_invalid_argument(receiver) -> None:
+    call = receiver.channel.stream_unary(TRACES)()
+    await call.done_writing()
+    with pytest.raises(grpc.aio.AioRpcError) as raised:
+        await call
+    assert raised.value.code() is grpc.StatusCode.INVALID_ARGUMENT
 
 
 async def test_a_full_budget_is_unavailable_with_retry_info_in_both_places(receiver) -> None:

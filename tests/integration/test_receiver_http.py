@@ -237,7 +237,8 @@ async def test_a_sink_that_fails_makes_the_sender_come_back_and_is_logged(receiv
     status, fields, _ = await receiver.post("/v1/traces", ONE_SPAN)
     assert (status, fields["retry-after"]) == (503, "1")
     assert receiver.value("spans_total") == 0, "it will come again, and is counted then"
-    assert "event=take_failed" in caplog.text
+    assert "event=defect spans=1 log_records=0 error=OSError" in caplog.text
+    assert "disk full" not in caplog.text
 
 
 # ---------------------------------------------------------------- the exporter of opentelemetry-python

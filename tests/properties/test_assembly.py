@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.otlp import log, raw_log, raw_span, span
 from tracescore.assembly import Assembly
+from tracescore.assembly.markers import patterns
 from tracescore.config import Assembly as Settings
 from tracescore.model import RawLog, RawSpan
 
@@ -122,3 +123,14 @@ def batches(data, sent):
         size = data.draw(st.integers(1, len(rest)))
         yield rest[:size]
         del rest[:size]
+
+
+FEW_BYTES = st.lists(st.sampled_from(b"\n\x12bxyz"), max_size=30).map(bytes)
+MARKERS = st.lists(FEW_BYTES.filter(bool).map(lambda word: word[:4]), min_size=1, max_size=6).map(tuple)
+
+
+@given(MARKERS, FEW_BYTES)
+def test_a_marker_is_found_just_where_a_string_begins_with_it(markers: tuple[bytes, ...], text: bytes) -> None:
+    found = any(pattern.search(text) for pattern in patterns(markers))
+    places = [at for at, byte in enumerate(text) if byte in b"\n\x12b"]
+    assert found == any(text.startswith(markers, at + 2) for at in places)

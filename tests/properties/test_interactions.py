@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.captures.loading import NAMES, raw_traces, traces
-from tracescore.interactions import documents, messages, prompt, read, texts, values
+from tests.spans import read
+from tracescore.interactions import documents, messages, prompt, texts, values
 from tracescore.model import LogRecord, RawTrace, Span, SpanEvent, Trace
 from tracescore.receiver.decode import decode
 
@@ -90,6 +91,8 @@ WORDS = st.sampled_from(
         '"RETRIEVER"',
         "__REDACTED__",
         '{"question": "cut off',
+        '{"question": "half \\ud83d"}',
+        "{'answer': ['\\ud83d']}",
         '[{"role": "user", "content": [{"type": "text", "text": {}}]}]',
         '[{"role": "user", "parts": [{"type": "tool_call_response", "response": null}]}]',
         '{"choices": [{"delta": 3}]}',
@@ -159,6 +162,8 @@ def test_no_attribute_makes_reading_fail(trace: Trace):
         assert all(isinstance(text, str) for text in got.contexts)
         assert got.question is None or isinstance(got.question, str)
         assert got.answer is None or isinstance(got.answer, str)
+        for text in (got.question, got.answer, *got.contexts, *(turn.text for turn in got.history)):
+            (text or "").encode()
 
 
 @settings(max_examples=300)
@@ -167,7 +172,7 @@ def test_no_value_makes_a_parser_fail(value):
     values.parse(value)
     texts.asked(value)
     texts.answered(value)
-    texts.answered(value, plain=True)
+    texts.replied(value)
     documents.passages(value)
     documents.documents(value)
     messages.turns(value)

@@ -19,7 +19,7 @@ from tracescore.judge.operations import Vocabulary
 from tracescore.judge.prompt import encode
 from tracescore.judge.replies import (
     NEEDS_NO_QUOTE,
-    Evidence,
+    Quotable,
     parse,
     read_claims,
     read_parts,
@@ -88,7 +88,7 @@ def test_whatever_the_judge_says_the_only_error_is_a_judge_error(text: str, key:
 )
 def test_whatever_the_fields_hold_the_only_error_is_a_judge_error(reply: dict[str, Any]) -> None:
     for read in (
-        lambda: read_verdicts(reply, ["s1"], Evidence(["e"]), Vocabulary.SUPPORT),
+        lambda: read_verdicts(reply, ["s1"], Quotable(["e"]), Vocabulary.SUPPORT),
         lambda: read_claims(reply, {"t1": "A."}),
         lambda: read_parts(reply, "Q?", ["h"]),
         lambda: read_questions(reply, "A.", 3),
@@ -112,7 +112,7 @@ ROWS = st.lists(
 
 @given(ROWS)
 def test_each_id_has_one_verdict_that_was_on_offer_or_a_reason(rows: list[dict[str, Any]]) -> None:
-    found, drops = read_verdicts({"verdicts": rows}, IDS, Evidence(["under the sky"]), Vocabulary.SUPPORT)
+    found, drops = read_verdicts({"verdicts": rows}, IDS, Quotable(["under the sky"]), Vocabulary.SUPPORT)
     assert set(found) | (set(drops) & set(IDS)) == set(IDS)
     assert not set(found) & set(drops)
     for name, verdict in found.items():

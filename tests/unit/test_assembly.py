@@ -124,16 +124,6 @@ def test_shutdown_hands_out_everything(bench) -> None:
     assert bench.value("open_traces") == bench.value("open_bytes") == 0
 
 
-def test_next_due_is_when_there_is_something_to_do(bench) -> None:
-    assert bench.assembly.next_due() is None
-    bench.take((1, 0))
-    assert bench.assembly.next_due() == bench.now + IDLE
-    bench.after(IDLE)
-    assert bench.assembly.next_due() == bench.now + ORPHAN_IDLE, "then its spans are let go"
-    bench.after(ORPHAN_IDLE)
-    assert bench.assembly.next_due() is None
-
-
 # ---------------------------------------------------------------- repeats
 
 
@@ -325,7 +315,6 @@ def test_one_endless_trace_is_closed_before_it_fills_the_budget() -> None:
     for number in (1, 2, 3):
         bench.take(filler(number, trace=1))
     assert bench.assembly.room()
-    assert bench.assembly.next_due() == bench.now
     assert bench.after(0) == [(1, [1, 2], "evicted")]
     bench.take(filler(1, trace=1), filler(2, trace=1))
     assert bench.after(IDLE) == [(1, [3], "complete")], "what was read is not kept, but known"

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tracescore.config import Config, Secret
+from tracescore.config import Config, OtlpExporter
 from tracescore.config_file import load, parse
+from tracescore.config_types import Secret, host_port, is_loopback
 from tracescore.errors import ConfigError, UsageError
 
 BAD: dict[str, tuple[str, list[str]]] = {
@@ -54,40 +55,11 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "no measure at all": (
         "measures: []\n",
         [
-            "f.yaml:1: measures: at least one of answer_relevancy, completeness, faithfulness expected; "
-            "got an empty list"
+            (
+                "f.yaml:1: measures: at least one of answer_relevancy, completeness, faithfulness expected; "
+                "got an empty list"
+            )
         ],
-    ),
-    "a key set twice": ("sampling: {}\nsampling: {}\n", ["f.yaml:2: sampling: set twice (first on line 1)"]),
-    "a section without content": ("receiver:\n", ["f.yaml:1: receiver: a mapping of settings expected; got nothing"]),
-    "YAML 1.1 booleans are text": (
-        "sampling: {ratio: off}\n",
-        ["f.yaml:1: sampling.ratio: must be a valid number; got 'off'"],
-    ),
-    "a ratio under the smallest": (
-        "sampling: {ratio: 0.001}\n",
-        ["f.yaml:1: sampling: ratio must not be under min_ratio (0.01); got 0.001"],
-    ),
-    "a rule that matches everything": (
-        "sampling:\n  rules:\n    - {name: all, ratio: 1}\n",
-        [
-            "f.yaml:3: sampling.rules[0]: a rule names what it matches: service, environment, route, tenant, status "
-            "or attributes; got a mapping"
-        ],
-    ),
-    "two rules of one name": (
-        "sampling:\n  rules:\n    - {name: a, ratio: 1, service: x}\n    - {name: a, ratio: 1, service: y}\n",
-        ["f.yaml:1: sampling: rules: every name once, and not default; got a twice"],
-    ),
-    "weights that cannot be used": (
-        "evaluators:\n  weights: [0, 0]\n",
-        ["f.yaml:1: evaluators: weights: at least one must be above 0; got two zeros"],
-    ),
-    "not YAML": ("a: [\n", ["f.yaml:2: is not YAML: expected the node content, but found '<stream end>'"]),
-    "not a mapping": ("- 1\n", ["f.yaml:1: a mapping of sections expected; got list"]),
-    "scores sent to our own receiver": (
-        "exporters:\n  otlp: {endpoint: 'http://localhost:4318'}\n",
-        ["f.yaml:2: exporters.otlp.endpoint: is a listener of this very service: scores would come back"],
     ),
     "passing on to ourselves": (
         "exporters:\n  forward: {grpc: 'http://localhost'}\n",
@@ -124,9 +96,46 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "exporters:\n  phoenix: {endpoint: 'http://127.0.0.1:9465'}\n",
         ["f.yaml:2: exporters.phoenix.endpoint: is a listener of this very service: scores would come back"],
     ),
-    "a page for everybody without a token": (
-        "web:\n  listen: 0.0.0.0:9465\n",
-        ["f.yaml:1: web.token: required because the page listens on 0.0.0.0:9465, not on loopback"],
+    "a key set twice": ("sampling: {}\nsampling: {}\n", ["f.yaml:2: sampling: set twice (first on line 1)"]),
+    "a section without content": ("receiver:\n", ["f.yaml:1: receiver: a mapping of settings expected; got nothing"]),
+    "YAML 1.1 booleans are text": (
+        "sampling: {ratio: off}\n",
+        ["f.yaml:1: sampling.ratio: must be a valid number; got 'off'"],
+    ),
+    "a ratio under the smallest": (
+        "sampling: {ratio: 0.001}\n",
+        ["f.yaml:1: sampling: ratio must not be under min_ratio (0.01); got 0.001"],
+    ),
+    "a rule that matches everything": (
+        "sampling:\n  rules:\n    - {name: all, ratio: 1}\n",
+        [
+            (
+                "f.yaml:3: sampling.rules[0]: a rule names what it matches: service, environment, route, tenant, "
+                "status or attributes; got a mapping"
+            )
+        ],
+    ),
+    "two rules of one name": (
+        "sampling:\n  rules:\n    - {name: a, ratio: 1, service: x}\n    - {name: a, ratio: 1, service: y}\n",
+        ["f.yaml:1: sampling: rules: every name once, and not default; got a twice"],
+    ),
+    "weights that cannot be used": (
+        "evaluators:\n  weights: [0, 0]\n",
+        ["f.yaml:1: evaluators: weights: at least one must be above 0; got two zeros"],
+    ),
+    "not YAML": ("a: [\n", ["f.yaml:2: is not YAML: expected the node content, but found '<stream end>'"]),
+    "not a mapping": ("- 1\n", ["f.yaml:1: a mapping of sections expected; got list"]),
+    "scores sent to our own receiver": (
+        "exporters:\n  otlp: {endpoint: 'http://localhost:4318'}\n",
+        ["f.yaml:2: exporters.otlp.endpoint: is a listener of this very service: scores would come back"],
+    ),
+    "a URL whose port cannot be": (
+        "exporters: {otlp: {endpoint: 'http://x:99999'}}\n",
+        ["f.yaml:1: exporters.otlp.endpoint: a URL such as http://127.0.0.1:4318 expected; got 'http://x:99999'"],
+    ),
+    "a list where a section belongs": (
+        "judge: [{api_key: sk-secret}]\n",
+        ["f.yaml:1: judge: must be a valid dictionary or object to extract fields from; got a list"],
     ),
     "two listeners on one port": (
         "web: {listen: 127.0.0.1:4318}\n",
@@ -154,11 +163,130 @@ def test_a_bad_file_is_refused_with_the_line_and_the_way_out(text: str, problems
     assert list(refused.value.problems) == problems
 
 
-def test_a_secret_given_by_value_is_refused_and_not_shown() -> None:
+@pytest.mark.parametrize(
+    ("endpoint", "protocol"),
+    [
+        ("http://localhost:4318", "http"),
+        ("http://LOCALHOST", "grpc"),
+        ("http://127.0.0.1", "grpc"),
+        ("http://127.8.9.1:4317/", "http"),
+        ("http://[::1]:4317", "grpc"),
+        ("http://[0:0:0:0:0:0:0:1]:9464", "http"),
+        ("http://0.0.0.0:4318/v1/traces", "http"),
+        ("https://user@localhost:4317", "grpc"),
+    ],
+)
+def test_scores_are_never_sent_to_a_listener_of_our_own(endpoint: str, protocol: str) -> None:
+    with pytest.raises(ConfigError, match=r"endpoint: is a listener of this very service: scores would come back$"):
+        parse(f"exporters: {{otlp: {{endpoint: '{endpoint}', protocol: {protocol}}}}}\n", "f.yaml")
+
+
+def test_a_listener_that_is_no_loopback_is_known_by_its_name() -> None:
+    text = "receiver: {{http: {{listen: '192.0.2.7:4318'}}}}\nexporters: {{otlp: {{endpoint: 'http://{}:4318'}}}}\n"
+    with pytest.raises(ConfigError, match="is a listener of this very service"):
+        parse(text.format("192.0.2.7"), "f.yaml")
+    assert parse(text.format("192.0.2.8"), "f.yaml")
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "protocol", "target"),
+    [
+        ("http://tempo.example", "grpc", ("tempo.example", 4317)),
+        ("http://tempo.example", "http", ("tempo.example", 80)),
+        ("https://Tempo.example/otlp", "grpc", ("tempo.example", 443)),
+        ("https://key@[2001:db8::1]:4319", "http", ("2001:db8::1", 4319)),
+    ],
+)
+def test_the_target_of_an_endpoint(endpoint: str, protocol: str, target: tuple[str, int]) -> None:
+    assert OtlpExporter.model_validate({"endpoint": endpoint, "protocol": protocol}).target == target
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:9465", "192.0.2.7:9465", "[::]:9465", "127.evil.example:9465", "a.b:80"])
+def test_a_page_for_other_machines_needs_a_token(listen: str) -> None:
     with pytest.raises(ConfigError) as refused:
-        parse("judge: {kind: openai, model: m, api_key: sk-verysecret}\n", "f.yaml")
+        parse(f"web:\n  listen: '{listen}'\n", "f.yaml")
+    assert str(refused.value) == (
+        f"f.yaml:1: web.token: required because the page listens on {listen}, not on loopback"
+    )
+    assert parse(f"web: {{listen: '{listen}', token: {{env: TOKEN}}}}\n", "f.yaml").web.listen == listen
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1:80", "127.0.0.2:80", "LOCALHOST:80", "[0:0:0:0:0:0:0:1]:80", "::1:80"])
+def test_a_page_on_loopback_needs_no_token(listen: str) -> None:
+    assert parse(f"web: {{listen: '{listen}'}}\n", "f.yaml").web.token is None
+
+
+@pytest.mark.parametrize(
+    ("address", "parts"),
+    [
+        ("A.example:80", ("a.example", 80)),
+        ("[::1]:0", ("::1", 0)),
+        ("::1:65535", ("::1", 65535)),
+        ("a.example:65536", None),
+        ("a.example", None),
+        ("[::1]", None),
+        ("a.example:\u0661", None),
+        ("a.example:-1", None),
+    ],
+)
+def test_the_parts_of_an_address(address: str, parts: tuple[str, int] | None) -> None:
+    if parts is None:
+        with pytest.raises(ValueError, match="HOST:PORT expected"):
+            host_port(address)
+    else:
+        assert host_port(address) == parts
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("127.255.0.9", True),
+        ("::1", True),
+        ("0:0:0:0:0:0:0:1", True),
+        ("127.evil.example", False),
+        ("localhost.evil.example", False),
+        ("0.0.0.0", False),
+        ("", False),
+    ],
+)
+def test_what_only_this_machine_can_reach(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        "judge: {kind: openai, model: m, api_key: sk-verysecret}",
+        "judge: {kind: openai, model: m, api_key: {env: sk-verysecret}}",
+        "judge: {kind: openai, model: m, api_key: [sk-verysecret]}",
+        "judge: {kind: openai, model: m, api_key: {sk-verysecret}}",
+        "judge: {kind: openai, model: m, api_key: {value: sk-verysecret}}",
+        "judge: {kind: openai, model: m, api_key: {file: [sk-verysecret]}}",
+        "judge: [{kind: openai, model: m, api_key: sk-verysecret}]",
+        "judge: {kind: openai, model: m, api_key: {env: A, file: sk-verysecret}}",
+        "exporters: {otlp: {endpoint: 'http://x', headers: sk-verysecret}}",
+        "exporters: {otlp: {endpoint: 'http://x', headers: [authorization, sk-verysecret]}}",
+        "exporters: {otlp: {endpoint: 'http://x', headers: {authorization: Bearer sk-verysecret}}}",
+        "exporters: {otlp: {endpoint: 'http://x', headers: {authorization: {env: Bearer sk-verysecret}}}}",
+        "web: {token: {env: sk-verysecret}}",
+    ],
+)
+def test_a_secret_given_by_value_is_refused_and_not_shown(pasted: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse(f"{pasted}\n", "f.yaml")
     assert "sk-verysecret" not in str(refused.value)
-    assert "{env: NAME} or {file: PATH}" in str(refused.value)
+
+
+def test_a_secret_given_by_value_is_told_how_it_is_named() -> None:
+    with pytest.raises(ConfigError, match=r"\{env: NAME\} or \{file: PATH\}; got its value \(not shown\)$"):
+        parse("web: {token: sk-verysecret}\n", "f.yaml")
+
+
+def test_a_misspelt_key_of_a_secret_gets_a_hint() -> None:
+    with pytest.raises(ConfigError, match=r"web\.token\.evn: unknown setting; did you mean 'env'"):
+        parse("web: {token: {evn: TOKEN}}\n", "f.yaml")
 
 
 def test_no_settings_are_the_defaults() -> None:
@@ -188,5 +316,5 @@ def test_a_secret_comes_from_the_environment_or_a_file(tmp_path: Path, monkeypat
 
 def test_a_secret_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("KEY_OF_TEST", raising=False)
-    with pytest.raises(UsageError, match="judge.api_key: environment variable KEY_OF_TEST is not set or empty"):
+    with pytest.raises(UsageError, match=r"judge\.api_key: environment variable KEY_OF_TEST is not set or empty"):
         Secret(env="KEY_OF_TEST").read("judge.api_key")

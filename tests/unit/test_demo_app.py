@@ -17,11 +17,12 @@ from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as messages
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2_grpc as services
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
+from tests.spans import read
+from tracescore.demo import run
 from tracescore.demo.app import SampleApp, plan, retrieve
 from tracescore.demo.documents import SERVICES
 from tracescore.demo.questions import KINDS, QUESTIONS
 from tracescore.errors import UsageError
-from tracescore.interactions import read
 from tracescore.model import RawSpan, RawTrace
 from tracescore.receiver.decode import decode
 from tracescore.receiver.split import split_traces
@@ -236,3 +237,15 @@ def test_answers_are_what_they_were_built_to_be_as_far_as_numbers_tell(question)
     assert _numbers(question.answers["half"]) <= _numbers(question.answers["good"])
     assert _numbers(question.answers["unfaithful"]) - _numbers(page.text)
     assert not _numbers(question.answers["refused"])
+
+
+@pytest.mark.anyio
+async def test_alone_it_sends_to_any_receiver_until_it_is_told_to_stop(collector) -> None:
+    stop = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run.send, collector.address, stop)
+        with anyio.fail_after(20):
+            while not collector.requests:  # noqa: ASYNC110 - it is filled by a thread of the server
+                await anyio.sleep(0.01)
+        stop.set()
+    assert len(collector.traces()) >= 20

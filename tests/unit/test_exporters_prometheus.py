@@ -76,6 +76,13 @@ async def test_gauges_show_the_window_under_the_names_and_labels_of_the_document
     assert await rig.value(f"{name}_effective_scores", **LABELS) == pytest.approx(3)
 
 
+async def test_the_targets_are_exposed_so_that_rules_need_not_repeat_them() -> None:
+    rig = Rig(targets={"completeness": 0.7, "answer_correctness": 0.9})
+    assert await rig.value("tracescore_target_ratio", measure="completeness") == 0.7
+    assert await rig.value("tracescore_target_ratio", measure="answer_correctness") == 0.9
+    assert await rig.value("tracescore_target_ratio", measure="faithfulness") is None
+
+
 async def test_gauges_are_absent_under_min_count_while_the_count_says_why() -> None:
     rig = Rig(min_count=3)
     await rig.export(result(relevancy(0.5), number=1), result(relevancy(0.5), number=2))
@@ -263,14 +270,6 @@ async def test_gauges_say_that_they_are_of_this_process() -> None:
     gauges = [f for f in parse_text(body.decode()) if f.type == "gauge" and f.name.startswith("tracescore_answer_")]
     assert len(gauges) == 6
     assert all("of this process" in family.documentation for family in gauges)
-
-
-async def test_export_after_close_is_an_error_and_closing_twice_is_not() -> None:
-    rig = Rig()
-    await rig.exporter.close()
-    await rig.exporter.close()
-    with pytest.raises(RuntimeError, match="export after close"):
-        await rig.export(result(relevancy(0.5)))
 
 
 async def test_a_large_scrape_lets_others_run_in_between() -> None:

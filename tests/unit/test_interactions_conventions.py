@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from tests.spans import CLIENT, chain, chat, event, messages, span, trace
-from tracescore.interactions import MARKERS, content_switch, read
+from tests.spans import CLIENT, chain, chat, event, messages, read, span, trace
+from tracescore.interactions import MARKERS, content_switch
 from tracescore.interactions.table import CONVENTIONS
 from tracescore.model import Interaction, Message, Trace
 

@@ -6,8 +6,9 @@ import pytest
 
 from tests.gateway import RECORDINGS, recorded
 from tests.otlp import RESOURCE, log, trace_id
-from tests.spans import SERVER, chain, chat, messages, retrieval, span, trace
-from tracescore.interactions import census, read
+from tests.spans import SERVER, chain, chat, messages, read, retrieval, span, trace
+from tracescore import interactions
+from tracescore.config import Interactions
 from tracescore.judge.prompt import PROMPTS
 from tracescore.model import RawLog, RawSpan, RawTrace, Trace
 from tracescore.receiver.decode import decode
@@ -25,6 +26,10 @@ def _trace(request) -> Trace:
     return decode(RawTrace(spans[0].trace_id, tuple(spans), (), "complete"))
 
 
+def whole(made: Trace) -> interactions.Reading:
+    return interactions.read(made, Interactions())
+
+
 @pytest.mark.parametrize("failed", [False, True], ids=["answered", "failed"])
 @pytest.mark.parametrize("name", PROMPTS)
 @pytest.mark.parametrize("way", RECORDINGS)
@@ -32,7 +37,7 @@ def test_a_judge_call_that_a_gateway_records_is_no_interaction(way: str, name: s
     body = {"model": "m", "messages": PROMPTS[name].messages(DATA)}
     made = _trace(recorded(RECORDINGS[way](body), 7, failed=failed))
     assert read(made) == []
-    counted = census(made)
+    counted = whole(made)
     assert counted.genai_spans == 0
     assert counted.set_aside["judge_call"] >= 1
     assert set(counted.set_aside) == {"judge_call"}
@@ -57,7 +62,7 @@ def test_what_the_app_did_in_the_trace_of_a_judge_call_is_still_read() -> None:
     judge = chat(messages(("user", FRAME)), "{}")
     made = trace(span("POST /ask", {}, chain("q", "a", retrieval("q", "p"), chat("q", "a")), judge, kind=SERVER))
     assert [(i.question, i.answer) for i in read(made)] == [("q", "a")]
-    assert dict(census(made).set_aside) == {"judge_call": 1}
+    assert dict(whole(made).set_aside) == {"judge_call": 1}
 
 
 def test_a_user_who_calls_himself_a_judge_is_scored_all_the_same() -> None:
@@ -80,7 +85,7 @@ EVALUATORS = {
 def test_evaluators_are_told_without_the_names_of_scopes(name: str) -> None:
     made = trace(chain("q", "a", chat("q", "a"), span("e", EVALUATORS[name], chat("Rate this.", "1"), scope_name="")))
     assert [i.question for i in read(made)] == ["q"]
-    assert dict(census(made).set_aside) == {"tracescore" if name == "ours" else "other_evaluator": 1}
+    assert dict(whole(made).set_aside) == {"tracescore" if name == "ours" else "other_evaluator": 1}
 
 
 def test_a_model_call_that_carries_a_result_about_itself_is_still_read() -> None:
@@ -96,4 +101,4 @@ def test_evaluation_events_are_counted_by_who_made_them() -> None:
     records = tuple(RawLog(trace_id(7), b"", resource, b"", record.SerializeToString()) for record in (ours, theirs))
     made = decode(RawTrace(trace_id(7), (), records, "quiet"))
     assert read(made) == []
-    assert dict(census(made).set_aside) == {"tracescore": 1, "other_evaluator": 1}
+    assert dict(whole(made).set_aside) == {"tracescore": 1, "other_evaluator": 1}

@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from tests.spans import SERVER, chain, chat, messages, retrieval, span, trace
-from tracescore.config import Interactions
-from tracescore.interactions import read
-from tracescore.interactions.texts import answered, asked
+from tests.spans import SERVER, chain, chat, messages, read, retrieval, span, trace
+from tracescore.interactions.texts import answered, asked, replied
+from tracescore.interactions.values import parse
 from tracescore.model import Interaction, Message, Trace
 
 P1 = "A Fernway bike may be kept for 45 minutes before a late fee is charged."
@@ -18,7 +17,7 @@ RENDERED = f"Context:\n{P1}\n\nQuestion: {Q}\nAnswer:"
 
 
 def only(made: Trace, **settings) -> Interaction:
-    [got] = read(made, Interactions(**settings))
+    [got] = read(made, **settings)
     return got
 
 
@@ -67,7 +66,7 @@ def only(made: Trace, **settings) -> Interaction:
     ],
 )
 def test_finds_the_question_in_an_input_of_any_shape(value):
-    assert asked(value).question == Q
+    assert asked(value).text == Q
 
 
 @pytest.mark.parametrize(
@@ -93,12 +92,12 @@ def test_finds_the_question_in_an_input_of_any_shape(value):
     ],
 )
 def test_where_no_question_stands_none_is_made_up(value):
-    assert asked(value).question is None
+    assert asked(value).text is None
 
 
 def test_a_question_that_stands_whole_in_cut_json_is_read():
     cut = json.dumps({"question": Q, "history": [P1, P1]})[:-30]
-    assert asked(cut).question == Q
+    assert asked(cut).text == Q
 
 
 @pytest.mark.parametrize(
@@ -150,7 +149,27 @@ def test_where_no_answer_stands_none_is_made_up(value):
 
 
 def test_a_model_that_was_asked_for_json_is_quoted_as_it_spoke():
-    assert answered('{"steps": ["a", "b"]}', plain=True)[0] == '{"steps": ["a", "b"]}'
+    assert replied('{"steps": ["a", "b"]}')[0] == '{"steps": ["a", "b"]}'
+
+
+@pytest.mark.parametrize(
+    ("written", "read_as"),
+    [
+        ('{"question": "why \\ud83d?"}', "why \ufffd?"),
+        ('{"question": "why \\ud83d?", "score": NaN}', "why \ufffd?"),
+        ('{"question": "why \\ud83d?", "context": "cut o', "why \ufffd?"),
+        ("{'question': 'why \\ud83d?'}", "why \ufffd?"),
+        ("{'question': 'why \\ud83d\\ude00?'}", "why \U0001f600?"),
+        ('{"question": "why \\ud83d\\ude00?"}', "why \U0001f600?"),
+        (json.dumps('{"question": "why \\ud83d?"}'), "why \ufffd?"),
+    ],
+)
+def test_half_a_character_in_a_text_becomes_a_replacement_mark(written: str, read_as: str):
+    assert asked(written).text == read_as
+
+
+def test_half_a_character_in_a_key_becomes_a_replacement_mark():
+    assert parse('{"\\ud83d": 1}').data == parse("{'\\ud83d': 1}").data == {"\ufffd": 1}
 
 
 # ---------------------------------------------------------------- precedence

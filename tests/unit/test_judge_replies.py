@@ -9,10 +9,10 @@ import pytest
 
 from tracescore.errors import JudgeError
 from tracescore.judge.operations import Verdict, Vocabulary
-from tracescore.judge.prompt import PROMPTS, Prompt, encode, verify_prompt
+from tracescore.judge.prompt import PROMPTS, VERIFY, Prompt, encode
 from tracescore.judge.replies import (
     NEEDS_NO_QUOTE,
-    Evidence,
+    Quotable,
     check_script,
     parse,
     read_claims,
@@ -100,7 +100,7 @@ def test_a_refusal_in_plain_words_is_a_refusal(text: str) -> None:
 
 
 def verdicts(rows, ids=("s1", "s2"), evidence=("the sky is blue",), vocabulary=Vocabulary.SUPPORT):
-    return read_verdicts({"verdicts": rows}, ids, Evidence(evidence), vocabulary)
+    return read_verdicts({"verdicts": rows}, ids, Quotable(evidence), vocabulary)
 
 
 SKY = {"quote": "sky is blue", "verdict": "supported"}
@@ -191,11 +191,11 @@ def test_every_verdict_that_gives_credit_needs_a_quote(vocabulary: Vocabulary) -
     ],
 )
 def test_a_quote_stands_in_the_evidence_but_for_case_width_and_white_space(quote, text, holds) -> None:
-    assert Evidence([text]).holds(quote) is holds
+    assert Quotable([text]).holds(quote) is holds
 
 
 def test_a_quote_stands_in_one_text_not_across_two() -> None:
-    assert not Evidence(["the sky", "is blue"]).holds("the sky is blue")
+    assert not Quotable(["the sky", "is blue"]).holds("the sky is blue")
 
 
 # ---------------------------------------------------------------- questions, parts and claims
@@ -310,13 +310,21 @@ def test_chat_template_marks_do_not_survive_encoding() -> None:
         assert json.loads(line) == {"a": f"x{mark}y"}
 
 
-def test_lone_surrogates_do_not_break_a_request() -> None:
-    assert json.loads(encode({"a": ["\ud800x"]})) == {"a": ["?x"]}
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a": ["\\ud83d", {"\\ud83d": "\\udc00"}]}',
+        'So: {"a": ["\\ud83d", {"?": "\\ud83d"}]}',
+        '["\\ud83d", {"?": "?"}]',
+    ],
+)
+def test_half_a_character_pair_in_a_reply_becomes_a_question_mark(text: str) -> None:
+    assert parse(text, "a")[0] == {"a": ["?", {"?": "?"}]}
 
 
 @pytest.mark.parametrize("vocabulary", list(Vocabulary))
 def test_prompt_schema_and_parser_know_the_same_verdicts(vocabulary: Vocabulary) -> None:
-    prompt = verify_prompt(vocabulary)
+    prompt = VERIFY[vocabulary]
     for word in vocabulary.value:
         assert f'"{word}"' in prompt.instructions
     row = prompt.schema["properties"]["verdicts"]["items"]["properties"]

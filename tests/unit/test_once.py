@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from prometheus_client import CollectorRegistry
 
+from tests import results
 from tracescore.interactions.once import Once
 from tracescore.model import Interaction, Span, State, Trace
 
@@ -17,7 +18,7 @@ def trace(*spans: Span) -> Trace:
 
 
 def interaction(span_id: str, state: State = "complete") -> Interaction:
-    return Interaction("t", span_id, state, "q", "a")
+    return results.interaction(trace_id="t", span_id=span_id, state=state)
 
 
 def late(registry: CollectorRegistry) -> float | None:

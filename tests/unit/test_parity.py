@@ -21,7 +21,7 @@ from tracescore.evaluators.answer_correctness import AnswerCorrectness
 from tracescore.evaluators.answer_relevancy import AnswerRelevancy
 from tracescore.evaluators.faithfulness import Faithfulness
 from tracescore.judge.operations import ReverseQuestions, Vocabulary
-from tracescore.judge.replies import Evidence, read_verdicts
+from tracescore.judge.replies import Quotable, read_verdicts
 from tracescore.model import Score, Unscored
 
 pytestmark = pytest.mark.anyio
@@ -185,7 +185,7 @@ def _verdicts_by_id(claims: int, rows: list[tuple[str, str]], vocabulary: Vocabu
     """Known good, known bad and open claims after reading rows of (id, verdict)."""
     ids = [f"s{place}" for place in range(1, claims + 1)]
     reply = {"verdicts": [{"id": name, "verdict": verdict, "quote": "evidence"} for name, verdict in rows]}
-    found, _ = read_verdicts(reply, ids, Evidence(["evidence"]), vocabulary)
+    found, _ = read_verdicts(reply, ids, Quotable(["evidence"]), vocabulary)
     good = sum(verdict.value == vocabulary.value[0] for verdict in found.values())
     return good, len(found) - good, claims - len(found)
 
@@ -223,7 +223,7 @@ def test_verdicts_that_were_not_on_offer_count_as_missing(case: dict[str, Any]) 
     (judged,) = _replies(case, "verdicts")
     rows = [{"id": f"s{n}", "verdict": row["verdict"], "quote": "e"} for n, row in enumerate(judged["statements"], 1)]
     ids = [row["id"] for row in rows]
-    found, drops = read_verdicts({"verdicts": rows}, ids, Evidence(["e"]), Vocabulary.SUPPORT)
+    found, drops = read_verdicts({"verdicts": rows}, ids, Quotable(["e"]), Vocabulary.SUPPORT)
     assert found == {}
     assert set(drops.values()) == {"unknown_verdict"}
 

@@ -11,9 +11,8 @@ from prometheus_client import CollectorRegistry
 
 from tests.otlp import Collected, log, logs, span, trace_id, traces
 from tracescore.config import Receiver
-from tracescore.receiver import http
 from tracescore.receiver.http import HttpReceiver
-from tracescore.receiver.intake import Intake, Refused, inflate
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, inflate
 
 pytestmark = pytest.mark.anyio
 
@@ -137,7 +136,7 @@ async def test_bodies_on_their_way_in_are_bounded_over_all_connections() -> None
         await receiver(scope, receive, send)
 
     async with anyio.create_task_group() as tasks:
-        for _ in range(http.BODIES_IN_FLIGHT):
+        for _ in range(BODIES_IN_FLIGHT):
             tasks.start_soon(request)
         await anyio.wait_all_tasks_blocked()
         assert statuses == []

@@ -107,7 +107,7 @@ def test_a_text_that_is_not_there_stays_away() -> None:
     assert (redacted.question, redacted.answer) == (None, None)
 
 
-HOSTILE = ("a", "a@", "a@b.", "+", "+1 ", "1", "1 ", "0-00", "(0", "4111 ", "4111 1111 1111 1111 ", "555-", "\ud800")
+HOSTILE = ("a", "a@", "a@b.", "+", "+1 ", "1", "1 ", "0-00", "(0", "4111 ", "4111 1111 1111 1111 ", "555-")
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from tests import results
 from tests.results import SettableClock
 from tracescore.config import Sampling, SamplingRule
 from tracescore.formulas import weighted_mean
 from tracescore.model import Interaction
 from tracescore.sampling import Sampler, matches
 
-TEXTS = {"question": "q", "answer": "a"}
 TRACE_IDS = st.binary(min_size=16, max_size=16)
 
 
@@ -24,8 +24,8 @@ def sampler(ratio: float, salt: str = "s") -> Sampler:
     return Sampler(Sampling(ratio=ratio, salt=salt), CollectorRegistry(), SettableClock())
 
 
-def interaction(trace_id: bytes, **fields: Any) -> Interaction:
-    return Interaction(**{"trace_id": trace_id.hex(), "span_id": "00" * 8, "state": "complete", **TEXTS, **fields})
+def interaction(trace_id: bytes, service: str = "unknown", **fields: Any) -> Interaction:
+    return results.interaction(trace_id=trace_id.hex(), service=service, **fields)
 
 
 @given(TRACE_IDS, st.floats(0.01, 1), st.floats(0.01, 1))

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.web_results import TRACE, Reply, ask, pages, result
-from tracescore.config import Secret, Web
+from tracescore.config import Web
+from tracescore.config_types import Secret
 from tracescore.errors import UsageError
-from tracescore.web.guard import host_of
 from tracescore.web.pages import Pages
 
 pytestmark = pytest.mark.anyio
@@ -27,16 +27,6 @@ def token_file(tmp_path: Path) -> str:
 @pytest.fixture
 def app(token_file: str) -> Pages:
     return pages(Web(listen="0.0.0.0:9465", token=Secret(file=token_file)))
-
-
-@pytest.mark.parametrize("listen", ["0.0.0.0:9465", "192.0.2.7:9465", "[::]:9465", "pages.example.com:9465"])
-def test_listening_for_other_machines_without_a_token_is_refused_in_one_line(listen: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        pages(Web(listen=listen))
-    assert str(caught.value) == (
-        f"web.token: missing, and the page shows your users' texts to whoever reaches {listen}; "
-        "set web.token (env or file), or let web.listen be an address such as 127.0.0.1:9465"
-    )
 
 
 @pytest.mark.parametrize("listen", ["127.0.0.1:9465", "127.0.0.2:9465", "localhost:9465", "[::1]:9465"])
@@ -151,6 +141,10 @@ async def test_styles_need_no_token(app: Pages) -> None:
         ("localhost:9465", 200),
         ("LOCALHOST", 200),
         ("[::1]:9465", 200),
+        ("[0:0:0:0:0:0:0:1]", 200),
+        ("127.evil.example", 403),
+        ("127.0.0.1:port", 403),
+        ("[::1", 403),
         ("rebound.example:9465", 403),
         ("127.0.0.1.rebound.example", 403),
         ("localhost.rebound.example:9465", 403),
@@ -171,11 +165,3 @@ async def test_the_name_the_page_listens_on_is_answered_too() -> None:
 async def test_with_a_token_the_page_may_be_called_by_any_name(app: Pages) -> None:
     reply = await ask(app, host="pages.example.com", authorization=f"Bearer {TOKEN}")
     assert reply.status == 200
-
-
-@pytest.mark.parametrize(
-    ("address", "host"),
-    [("a.example", "a.example"), ("A.example:80", "a.example"), ("[::1]:80", "::1"), ("[::1]", "::1"), (":80", "")],
-)
-def test_the_host_of_an_address(address: str, host: str) -> None:
-    assert host_of(address) == host

@@ -113,15 +113,6 @@ class Assembly:
             self._close(held, "shutdown", now)
         return self._hand_out()
 
-    def next_due(self) -> float | None:
-        """When `due` may have something to do, by the clock; None when only more pieces can change that."""
-        if self._ready:
-            return self._clock()
-        times = [self._heap[0][0]] if self._heap else []
-        if self._closed:
-            times.append(next(iter(self._closed.values())).closed_at + self._settings.orphan_idle)
-        return min(times, default=None)
-
     def _add(self, held: Held, spans: list[RawSpan], logs: list[RawLog]) -> bool:
         """Adds pieces to their trace; whether there was news."""
         read = self._memory.ids(held.trace_id)

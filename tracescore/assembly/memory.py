@@ -9,8 +9,8 @@ from collections import OrderedDict
 from prometheus_client import Counter
 
 from tracescore.assembly.held import Held
+from tracescore.model import REMEMBERED_TRACES
 
-REMEMBERED_TRACES = 100_000
 REMEMBERED_SECONDS = 3600.0
 IDS_OVERHEAD = 250
 """Bytes a remembered trace takes beside 8 for each id."""

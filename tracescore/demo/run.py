@@ -25,7 +25,7 @@ _ANY = "127.0.0.1:0"
 
 SETTINGS = Config(
     receiver=Receiver(grpc=Listener(listen=_ANY), http=Listener(listen=_ANY)),
-    assembly=Assembly.model_construct(**(Assembly().model_dump() | {"idle": 1.0})),
+    assembly=Assembly.model_validate({"idle": "1s"}),
     drift=Drift(min_count=5),
     exporters=Exporters(prometheus=Prometheus(listen=_ANY)),
     web=Web(listen=_ANY),
@@ -51,14 +51,25 @@ async def run(stop: anyio.Event, exit_after: int | None = None) -> list[str]:
         links["metrics"] = f"http://{addresses['metrics']}/metrics"
         sample = SampleApp(addresses["grpc"], time.time)
         table.start()
-        async with anyio.create_task_group() as sending:
-            sending.start_soon(sample.run)
-            sending.start_soon(_set_when, table.done, stop)
-            await stop.wait()
-            sending.cancel_scope.cancel()
-        await sample.close()
+        async with anyio.create_task_group() as watching:
+            watching.start_soon(_set_when, table.done, stop)
+            await _send(sample, stop)
+            watching.cancel_scope.cancel()
         service_stop.set()
     return table.verdict()
+
+
+async def send(endpoint: str, stop: anyio.Event) -> None:
+    """The sample app alone: sends to the OTLP receiver (gRPC) at HOST:PORT until `stop` is set."""
+    await _send(SampleApp(endpoint, time.time), stop)
+
+
+async def _send(sample: SampleApp, stop: anyio.Event) -> None:
+    async with anyio.create_task_group() as sending:
+        sending.start_soon(sample.run)
+        await stop.wait()
+        sending.cancel_scope.cancel()
+    await sample.close()
 
 
 async def _set_when(done: anyio.Event, stop: anyio.Event) -> None:

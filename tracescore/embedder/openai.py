@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, get_args
@@ -11,9 +10,10 @@ import numpy as np
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import config
-from tracescore.endpoint import CallFailed, Cause, Endpoint
 from tracescore.errors import EmbedderError
 from tracescore.formulas import Vector
+from tracescore.openai_endpoint import CallFailed, Cause, Endpoint
+from tracescore.retrying import REAL_TIME, Timing
 from tracescore.together import together
 
 _BATCH = 128
@@ -23,13 +23,16 @@ _BATCH = 128
 class OpenAIEmbedder:
     """See `Embedder`. Raises UsageError when the key that the settings name is not there."""
 
-    def __init__(self, settings: config.OpenAIEmbedder, registry: CollectorRegistry) -> None:
+    def __init__(
+        self, settings: config.OpenAIEmbedder, registry: CollectorRegistry, timing: Timing = REAL_TIME
+    ) -> None:
         key = settings.api_key.read("embedder.api_key") if settings.api_key else ""
         self._model = settings.model
         self._patience = settings.timeout * (settings.max_retries + 1)
         self._endpoint = Endpoint(
-            settings.base_url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "embedder"
+            settings.base_url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "embedder", timing
         )
+        self._clock = timing.clock
         self._requests = Counter(
             "tracescore_embedder_requests",
             "Requests to the embedder, by how they ended.",
@@ -66,7 +69,7 @@ class OpenAIEmbedder:
 
     async def _batch(self, texts: Sequence[str]) -> Vector:
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        payload = await self._endpoint.post("/embeddings", body, time.monotonic() + self._patience, self._observe)
+        payload = await self._endpoint.post("/embeddings", body, self._clock() + self._patience, self._observe)
         return _vectors(payload, len(texts))
 
     def _observe(self, outcome: Cause | Literal["ok"], _seconds: float) -> None:

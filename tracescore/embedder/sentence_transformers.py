@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
+import importlib.util
 import os
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -131,12 +131,18 @@ class SentenceTransformersEmbedder:
 
     def _answer_waiting(self) -> None:
         """Answers every request that waits now in one batch; the calls queued behind find nothing left."""
-        requests = self._take_waiting()
+        self._answer(self._take_waiting())
+
+    def _answer(self, requests: Sequence[_Request]) -> None:
+        """One batch for all; where that fails one for each, so that a text fails only those who asked for it."""
         try:
             vectors = self._embed([text for request in requests for text in request.texts])
-        except Exception as error:  # noqa: BLE001 - torch raises anything; each waiting request learns of it
+        except Exception as error:  # noqa: BLE001 - torch raises anything; who waits learns of it
+            if len(requests) == 1:
+                requests[0].reply.set_exception(EmbedderError(f"the model failed: {type(error).__name__}"))
+                return
             for request in requests:
-                request.reply.set_exception(EmbedderError(f"the model failed: {type(error).__name__}"))
+                self._answer([request])
             return
         start = 0
         for request in requests:
@@ -191,7 +197,9 @@ class SentenceTransformersEmbedder:
         Ranks start behind the reserved and one-character entries, which BERT's vocabulary puts first.
         """
         rank = np.maximum(ids - BERT_RESERVED, 0)
-        return (np.log1p(rank) / np.log(max(self._vocabulary - BERT_RESERVED, 2))).clip(0, 1).astype(np.float32)
+        most = np.log(max(self._vocabulary - BERT_RESERVED, 2))
+        rarity: NDArray[np.float32] = (np.log1p(rank) / most).clip(0, 1).astype(np.float32)
+        return rarity
 
 
 BERT_RESERVED = 1996

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from tracescore import config
+from tracescore import config, logs
 from tracescore.embedder import Embedder
 from tracescore.errors import EmbedderError, JudgeError
 from tracescore.evaluators.answer_correctness import AnswerCorrectness
@@ -22,7 +21,7 @@ from tracescore.together import together
 
 __all__ = ["EVALUATORS", "Evaluator", "build_evaluators", "evaluate_all", "skip_reason"]
 
-logger = logging.getLogger("tracescore.evaluators")
+_log = logging.getLogger("tracescore.evaluators")
 
 
 class Evaluator(Protocol):
@@ -86,7 +85,7 @@ async def _evaluate(evaluator: Evaluator, interaction: Interaction, session: Ses
     except EmbedderError as error:
         return Unscored(evaluator.measure, "embedder_failed", str(error))
     except Exception as error:  # noqa: BLE001 - one interaction must not stop the stage
-        _log_defect(evaluator.measure, interaction, error)
+        logs.defect(_log, error, measure=evaluator.measure, trace_id=interaction.trace_id)
         return Unscored(evaluator.measure, "internal_error", type(error).__name__)
 
 
@@ -94,16 +93,3 @@ def _mixed(evaluation: Evaluation) -> Evaluation:
     if isinstance(evaluation, Unscored) and evaluation.outcome == "skipped":
         return evaluation
     return Unscored(evaluation.measure, "judge_mixed", "different models answered for one interaction")
-
-
-def _log_defect(measure: Measure, interaction: Interaction, error: Exception) -> None:
-    """Where it happened, without the error's text, which may repeat what users wrote."""
-    frames = traceback.extract_tb(error.__traceback__)
-    where = " < ".join(f"{frame.filename}:{frame.lineno}:{frame.name}" for frame in reversed(frames))
-    logger.error(
-        "evaluation failed measure=%s trace_id=%s error=%s at=%s",
-        measure,
-        interaction.trace_id,
-        type(error).__name__,
-        where,
-    )

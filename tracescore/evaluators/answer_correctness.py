@@ -53,8 +53,6 @@ class AnswerCorrectness:
     async def evaluate(self, interaction: Interaction, session: Session) -> Evaluation:
         """See `Evaluator`."""
         answer, reference = interaction.answer or "", interaction.reference or ""
-        if not reference.strip():
-            return Unscored(self.measure, "no_reference")
         if _plain(answer) == _plain(reference):
             return Score(self.measure, 1.0, label="identical", details=self._details(1.0, 1.0))
         if not answer.strip():

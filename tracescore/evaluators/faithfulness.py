@@ -29,8 +29,6 @@ class Faithfulness:
         contexts = [context for context in interaction.contexts if context.strip()]
         if not answer.strip():
             return Unscored(self.measure, "no_claims")
-        if not contexts:
-            return Unscored(self.measure, "no_contexts")
         reading, claims = await both(
             partial(session.reverse_questions, answer, self._n), partial(session.claims, question, answer)
         )

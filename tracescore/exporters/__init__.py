@@ -20,7 +20,7 @@ class Exporter(Protocol):
     """Takes results to one place."""
 
     async def export(self, result: Result) -> None:
-        """Takes one result. Never waits for a slow or dead destination. RuntimeError after `close`."""
+        """Takes one result. Never waits for a slow or dead destination."""
         ...
 
     async def close(self) -> None:
@@ -32,9 +32,9 @@ def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Ex
     return PrometheusExporter(registry, config.exporters.prometheus, config.drift, config.sampling, clock)
 
 
-def _otlp(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter | None:
+def _otlp(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
     settings = config.exporters.otlp or _beside_forward(config.exporters.forward)
-    return OtlpExporter(settings, registry, clock) if settings else None
+    return OtlpExporter(settings, registry) if settings else None
 
 
 def _beside_forward(forward: Forward | None) -> OtlpSettings | None:
@@ -46,9 +46,9 @@ def _beside_forward(forward: Forward | None) -> OtlpSettings | None:
     return OtlpSettings(endpoint=forward.grpc or "", protocol="grpc")
 
 
-def _phoenix(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter | None:
+def _phoenix(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
     settings, language_model = config.exporters.phoenix, config.judge.kind != "embedded"
-    return PhoenixExporter(settings, registry, clock, language_model=language_model) if settings else None
+    return PhoenixExporter(settings, registry, language_model=language_model) if settings else None
 
 
 EXPORTERS: dict[str, Callable[[Config, CollectorRegistry, Clock], Exporter | None]] = {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
 
 import anyio.lowlevel
 from isal import igzip
@@ -13,11 +12,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.metrics_core import Metric
 
-Message = MutableMapping[str, Any]
-App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
+from tracescore.asgi import App, Receive, Response, Scope, Send, headers_of, respond
 
 _EOF = b"# EOF\n"
-_TEXT = "text/plain; charset=utf-8"
 
 
 @dataclass(slots=True)
@@ -26,14 +23,6 @@ class Health:
 
     ready: bool = False
     reason: str = "starting"
-
-
-@dataclass(frozen=True, slots=True)
-class _Response:
-    status: HTTPStatus
-    body: bytes
-    content_type: str = _TEXT
-    headers: tuple[tuple[bytes, bytes], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,39 +38,33 @@ class _One:
 def metrics_app(registry: CollectorRegistry, health: Health) -> App:
     """ASGI app for the listener of metrics and health."""
 
-    async def app(scope: Message, _receive: object, send: Callable[[Message], Awaitable[None]]) -> None:
-        response = await _answer(registry, health, scope)
-        headers = [
-            (b"content-type", response.content_type.encode()),
-            (b"content-length", str(len(response.body)).encode()),
-            *response.headers,
-        ]
-        await send({"type": "http.response.start", "status": response.status, "headers": headers})
-        await send({"type": "http.response.body", "body": response.body})
+    async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+        await respond(send, await _answer(registry, health, scope))
 
     return app
 
 
-async def _answer(registry: CollectorRegistry, health: Health, scope: Message) -> _Response:
+async def _answer(registry: CollectorRegistry, health: Health, scope: Scope) -> Response:
     path = scope["path"]
     if path not in {"/metrics", "/-/healthy", "/-/ready"}:
-        return _Response(HTTPStatus.NOT_FOUND, b"not found; there are /metrics, /-/healthy and /-/ready\n")
+        return Response(HTTPStatus.NOT_FOUND, b"not found; there are /metrics, /-/healthy and /-/ready\n")
     if scope["method"] != "GET":
-        return _Response(HTTPStatus.METHOD_NOT_ALLOWED, b"use GET\n", headers=((b"allow", b"GET"),))
+        return Response(HTTPStatus.METHOD_NOT_ALLOWED, b"use GET\n", headers=(("allow", "GET"),))
     if path == "/metrics":
         return await _metrics(registry, scope)
     if path == "/-/healthy" or health.ready:
-        return _Response(HTTPStatus.OK, b"ok\n")
-    return _Response(HTTPStatus.SERVICE_UNAVAILABLE, f"not ready: {health.reason}\n".encode())
+        return Response(HTTPStatus.OK, b"ok\n")
+    return Response(HTTPStatus.SERVICE_UNAVAILABLE, f"not ready: {health.reason}\n".encode())
 
 
-async def _metrics(registry: CollectorRegistry, scope: Message) -> _Response:
-    content_type, body = await render(registry, _header(scope, b"accept"))
-    vary = (b"vary", b"accept, accept-encoding")
-    if not gzip_accepted(_header(scope, b"accept-encoding")):
-        return _Response(HTTPStatus.OK, body, content_type, (vary,))
+async def _metrics(registry: CollectorRegistry, scope: Scope) -> Response:
+    headers = headers_of(scope)
+    content_type, body = await render(registry, headers.get("accept", ""))
+    vary = ("vary", "accept, accept-encoding")
+    if not gzip_accepted(headers.get("accept-encoding", "")):
+        return Response(HTTPStatus.OK, body, content_type, (vary,))
     packed = igzip.compress(body, compresslevel=1)
-    return _Response(HTTPStatus.OK, packed, content_type, (vary, (b"content-encoding", b"gzip")))
+    return Response(HTTPStatus.OK, packed, content_type, (vary, ("content-encoding", "gzip")))
 
 
 async def render(registry: CollectorRegistry, accept: str) -> tuple[str, bytes]:
@@ -104,7 +87,3 @@ def _without_created(family: Metric) -> Metric:
     """Drops `_created`: one series more per counter, for a moment that `resets()` knows anyway."""
     family.samples = [sample for sample in family.samples if sample.name != f"{family.name}_created"]
     return family
-
-
-def _header(scope: Message, name: bytes) -> str:
-    return ",".join(value.decode("latin-1") for key, value in scope["headers"] if key == name)

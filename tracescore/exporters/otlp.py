@@ -22,8 +22,9 @@ from tracescore.exporters.otlp_messages import (
     traces_request,
 )
 from tracescore.exporters.otlp_transports import GrpcTransport, HttpTransport, Request, Signal, Transport
-from tracescore.exporters.sending import Answer, Dropped, Lanes, Send, Sender
-from tracescore.model import Clock, Result
+from tracescore.exporters.sending import DEFAULT_LIMITS, Answer, Dropped, Lanes, Limits, Send, Sender
+from tracescore.model import Result
+from tracescore.retrying import REAL_TIME, Timing
 
 DROPPED: tuple[Dropped, ...] = (
     "queue_full",
@@ -41,32 +42,32 @@ SIGNALS: dict[Signal, Build] = {"traces": traces_request, "logs": logs_request}
 class OtlpExporter:
     """Sends evaluation spans and events to one OTLP endpoint."""
 
-    def __init__(self, settings: config.OtlpExporter, registry: CollectorRegistry, clock: Clock) -> None:
+    def __init__(
+        self,
+        settings: config.OtlpExporter,
+        registry: CollectorRegistry,
+        limits: Limits = DEFAULT_LIMITS,
+        timing: Timing = REAL_TIME,
+    ) -> None:
         """UsageError when a header's secret cannot be read."""
         headers = {name: secret.read(f"exporters.otlp.headers.{name}") for name, secret in settings.headers.items()}
         kind = HttpTransport if settings.protocol == "http" else GrpcTransport
-        self._transport: Transport = kind(settings.endpoint, headers, settings.timeout)
+        self._transport: Transport = kind(settings, headers)
         self._explanations = settings.explanations
-        self._closed = False
         lanes = Lanes("otlp", "Spans and log records", registry, DROPPED, tuple(SIGNALS))
         self._senders = {
-            signal: Sender(lanes.lane("otlp", signal), self._send(signal, build), _bytes, clock)
+            signal: Sender(lanes.lane("otlp", signal), self._send(signal, build), _bytes, limits, timing)
             for signal, build in SIGNALS.items()
         }
 
     async def export(self, result: Result) -> None:
-        """Queues the result, or drops and counts it while the queue is full. RuntimeError after `close`."""
-        if self._closed:
-            raise RuntimeError("otlp exporter: export after close")
+        """Queues the result, or drops and counts it while the queue is full."""
         if delivered(result):
             self._senders["traces"].put([evaluation_span(result)])
             self._senders["logs"].put(evaluation_events(result, explanations=self._explanations))
 
     async def close(self) -> None:
         """Sends what is waiting, for at most a few seconds, and drops and counts the rest."""
-        if self._closed:
-            return
-        self._closed = True
         try:
             async with anyio.create_task_group() as both:
                 for sender in self._senders.values():

@@ -137,9 +137,8 @@ def _attributes(values: Mapping[str, str | int | float]) -> list[KeyValue]:
 
 
 def _any(value: str | float) -> AnyValue:
-    """Text is made valid UTF-8: half a surrogate pair would fail the whole batch."""
     if isinstance(value, str):
-        return AnyValue(string_value=value.encode("utf-8", "replace").decode())
+        return AnyValue(string_value=value)
     return AnyValue(int_value=value) if isinstance(value, int) else AnyValue(double_value=value)
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol
-from urllib.parse import urlsplit
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -19,6 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
+from tracescore.config import OtlpExporter
 from tracescore.exporters.posting import Posted, Poster
 from tracescore.exporters.sending import Answer
 
@@ -62,10 +62,10 @@ class Transport(Protocol):
 class HttpTransport:
     """OTLP/HTTP with protobuf bodies. The endpoint is a base URL, as in OTEL_EXPORTER_OTLP_ENDPOINT."""
 
-    def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float) -> None:
-        base = endpoint.rstrip("/").removesuffix("/v1/traces").removesuffix("/v1/logs")
+    def __init__(self, settings: OtlpExporter, headers: Mapping[str, str]) -> None:
+        base = settings.endpoint.rstrip("/").removesuffix("/v1/traces").removesuffix("/v1/logs")
         self._urls = {"traces": f"{base}/v1/traces", "logs": f"{base}/v1/logs"}
-        self._poster = Poster({**headers, "content-type": "application/x-protobuf"}, timeout)
+        self._poster = Poster({**headers, "content-type": "application/x-protobuf"}, settings.timeout)
 
     async def send(self, signal: Signal, request: Request) -> Answer:
         """One POST."""
@@ -80,10 +80,10 @@ class HttpTransport:
 class GrpcTransport:
     """OTLP/gRPC. An http:// endpoint is in clear text, an https:// one uses TLS with the system's authorities."""
 
-    def __init__(self, endpoint: str, headers: Mapping[str, str], timeout: float) -> None:
-        url = urlsplit(endpoint)
-        self._target = url.netloc if url.port else f"{url.netloc}:{443 if url.scheme == 'https' else 4317}"
-        self._secure, self._timeout = url.scheme == "https", timeout
+    def __init__(self, settings: OtlpExporter, headers: Mapping[str, str]) -> None:
+        host, port = settings.target
+        self._target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._secure, self._timeout = settings.endpoint.startswith("https:"), settings.timeout
         self._metadata = tuple((name.lower(), value) for name, value in headers.items())
         self._channel: grpc.aio.Channel | None = None
         self._calls: dict[Signal, Any] = {}

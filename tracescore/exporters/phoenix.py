@@ -15,8 +15,8 @@ from prometheus_client import CollectorRegistry
 from tracescore import config
 from tracescore.exporters.otlp_messages import explanation
 from tracescore.exporters.posting import Poster
-from tracescore.exporters.sending import Answer, Dropped, Lanes, Sender
-from tracescore.model import Clock, Result, Score
+from tracescore.exporters.sending import DEFAULT_LIMITS, Answer, Dropped, Lanes, Limits, Sender
+from tracescore.model import Result, Score
 
 DROPPED: tuple[Dropped, ...] = (
     "queue_full",
@@ -33,7 +33,12 @@ class PhoenixExporter:
     """Sends scores to one Phoenix; what could not be scored has no value, and so no annotation."""
 
     def __init__(
-        self, settings: config.PhoenixExporter, registry: CollectorRegistry, clock: Clock, *, language_model: bool
+        self,
+        settings: config.PhoenixExporter,
+        registry: CollectorRegistry,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        language_model: bool,
     ) -> None:
         """`language_model`: whether the judge is one. UsageError when the key cannot be read."""
         headers = {"content-type": "application/json"}
@@ -44,23 +49,17 @@ class PhoenixExporter:
         self._poster = Poster(headers, settings.timeout)
         self._explanations = settings.explanations
         self._kind = "LLM" if language_model else "CODE"
-        self._closed = False
         lane = Lanes("phoenix", "Annotations", registry, DROPPED).lane("phoenix")
-        self._sender: Sender[bytes] = Sender(lane, self._send, len, clock)
+        self._sender: Sender[bytes] = Sender(lane, self._send, len, limits)
 
     async def export(self, result: Result) -> None:
-        """Queues the scores, or drops and counts them while the queue is full. RuntimeError after `close`."""
-        if self._closed:
-            raise RuntimeError("phoenix exporter: export after close")
+        """Queues the scores, or drops and counts them while the queue is full."""
         annotations = [orjson.dumps(self._annotation(result, score)) for score in result.scores()]
         if annotations:
             self._sender.put(annotations)
 
     async def close(self) -> None:
         """Sends what is waiting, for at most a few seconds, and drops and counts the rest."""
-        if self._closed:
-            return
-        self._closed = True
         try:
             await self._sender.close()
         finally:
@@ -71,7 +70,7 @@ class PhoenixExporter:
         if score.label:
             measured["label"] = score.label
         if self._explanations and score.items:
-            measured["explanation"] = explanation(score.items).encode("utf-8", "replace").decode()
+            measured["explanation"] = explanation(score.items)
         about = {"score_id": result.score_id(score.measure), "judge": result.judge, "epoch": result.epoch}
         return {
             "span_id": result.interaction.span_id,

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 import aiohttp
 
 from tracescore.exporters.sending import Answer
+from tracescore.retrying import retry_after
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A response; `retry_after` in seconds where the header has that form, else None."""
+    """A response; `retry_after` in seconds, None where it does not say."""
 
     status: int
     body: bytes
@@ -37,8 +38,7 @@ class Poster:
         content = io.BytesIO(body)  # is written piece by piece, where bytes would be all at once
         try:
             async with self._session.post(url, data=content, allow_redirects=False) as response:
-                after = _seconds(response.headers.get("retry-after", ""))
-                return Posted(response.status, await response.read(), after)
+                return Posted(response.status, await response.read(), retry_after(response.headers))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             return Answer("again", type(error).__name__)
 
@@ -46,8 +46,3 @@ class Poster:
         """Releases the connections."""
         if self._session is not None:
             await self._session.close()
-
-
-def _seconds(value: str) -> float | None:
-    """Retry-After in seconds; its rarer form, a date, counts as not given."""
-    return float(value) if value.strip().isascii() and value.strip().isdigit() else None

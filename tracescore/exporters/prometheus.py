@@ -42,7 +42,6 @@ class PrometheusExporter:
     ) -> None:
         self._drift, self._clock = drift, clock
         self._max_weight = sampling.largest_weight
-        self._closed = False
         reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in LIVE_MEASURES)
         self._table = SeriesTable(settings.max_series, reserve, drift.window, clock)
         self._late = _counter(
@@ -61,19 +60,24 @@ class PrometheusExporter:
             self._folded.labels(group)
         held = Gauge("tracescore_exporters_series", "Series of score metrics; see max_series.", registry=registry)
         held.set_function(lambda: len(self._table))
+        target = Gauge(
+            "tracescore_target_ratio",
+            "What the mean of the measure should not fall below.",
+            ["measure"],
+            registry=registry,
+        )
+        for measure, value in drift.targets.items():
+            target.labels(measure).set(value)
         registry.register(self)
 
     async def export(self, result: Result) -> None:
-        """Counts the result's live measures. RuntimeError after `close`."""
-        if self._closed:
-            raise RuntimeError("prometheus exporter: export after close")
+        """Counts the result's live measures."""
         for evaluation in result.evaluations:
             if evaluation.measure in LIVE_MEASURES:
                 self._take(result, evaluation)
 
     async def close(self) -> None:
-        """Ends exporting; the metrics stay to be scraped."""
-        self._closed = True
+        """Nothing to release; the metrics stay to be scraped."""
 
     def collect(self) -> Iterator[Metric]:
         """All families, those of one measure at one moment; called by the registry."""

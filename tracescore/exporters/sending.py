@@ -18,23 +18,37 @@ from typing import Generic, Literal, TypeVar
 import anyio
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from tracescore.model import Clock
+from tracescore import logs
+from tracescore.retrying import REAL_TIME, Timing
 
 _log = logging.getLogger("tracescore.exporters")
 
 R = TypeVar("R")
 
-MAX_WAITING = 4_096
-"""Results that a sender holds; those that come while it is full are dropped."""
 _MAX_BATCH = 256
 _MAX_BATCH_BYTES = 1 << 20
 """A batch is closed beyond either; receivers take 4 MiB by default."""
-_FLUSH = 4.0
-"""Seconds that `close` waits at most for what is waiting."""
-_FIRST_BACKOFF, _MAX_BACKOFF, _GIVE_UP = 0.5, 30.0, 300.0
-"""Seconds: the first pause, the longest, and how long one batch, or one record that is not known yet, is tried."""
+_FIRST_BACKOFF, _MAX_BACKOFF = 0.5, 30.0
+"""Seconds: the first pause, and the longest."""
 
 Dropped = Literal["queue_full", "refused", "rejected", "not_found", "retries_exhausted", "shutdown", "internal_error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much may wait, and for how long.
+
+    `waiting`: results that a sender holds; those that come while it is full are dropped. In seconds, `flush`: what
+    `close` waits at most for what is waiting; `give_up`: how long one batch, or one result that is not known yet, is
+    tried at all.
+    """
+
+    waiting: int = 4_096
+    flush: float = 4.0
+    give_up: float = 300.0
+
+
+DEFAULT_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +76,8 @@ Send = Callable[[Sequence[Sequence[R]]], Awaitable[Answer]]
 class _Parcel(Generic[R]):
     """The records of one result and their bytes.
 
-    While the destination does not know what it is about: `since` when and until when (`due`), in Unix seconds, and
-    the next pause (`wait`).
+    While the destination does not know what it is about: `since` when and until when (`due`), in monotonic seconds,
+    and the next pause (`wait`).
     """
 
     records: Sequence[R]
@@ -119,9 +133,17 @@ class Lane:
 class Sender(Generic[R]):
     """One queue and the task that empties it. The task begins with the first record."""
 
-    def __init__(self, lane: Lane, send: Send[R], weigh: Callable[[R], int], clock: Clock) -> None:
+    def __init__(
+        self,
+        lane: Lane,
+        send: Send[R],
+        weigh: Callable[[R], int],
+        limits: Limits = DEFAULT_LIMITS,
+        timing: Timing = REAL_TIME,
+    ) -> None:
         """`weigh` tells the bytes of a record."""
-        self._lane, self._send, self._weigh, self._clock = lane, send, weigh, clock
+        self._lane, self._send, self._weigh = lane, send, weigh
+        self._limits, self._timing = limits, timing
         self._ready: deque[_Parcel[R]] = deque()
         self._unknown: list[_Parcel[R]] = []
         self._held = 0  # parcels not yet at their end, those under way included
@@ -132,7 +154,7 @@ class Sender(Generic[R]):
 
     def put(self, records: Sequence[R]) -> None:
         """Queues the records of one result, or drops and counts them."""
-        if self._held >= MAX_WAITING:
+        if self._held >= self._limits.waiting:
             self._lane.dropped["queue_full"].inc(len(records))
             return
         self._ready.append(_Parcel(records, sum(map(self._weigh, records))))
@@ -146,7 +168,7 @@ class Sender(Generic[R]):
         """Waits a while for everything to be delivered, then ends the task and drops and counts the rest."""
         try:
             if self._held:
-                with anyio.move_on_after(_FLUSH):
+                with anyio.move_on_after(self._limits.flush):
                     await self._idle.wait()
         finally:
             if self._task is not None:
@@ -164,7 +186,7 @@ class Sender(Generic[R]):
 
     async def _next_batch(self) -> list[_Parcel[R]]:
         while True:
-            now = self._clock()
+            now = self._timing.clock()
             due = [parcel for parcel in self._unknown if parcel.due <= now]
             if due:
                 self._unknown = [parcel for parcel in self._unknown if parcel.due > now]
@@ -199,33 +221,34 @@ class Sender(Generic[R]):
                     return
                 self._put_off([parcel for at, parcel in enumerate(batch) if at in answer.unknown])
                 batch = [parcel for at, parcel in enumerate(batch) if at not in answer.unknown]
-        except Exception:  # noqa: BLE001 - logged; the next batch must not suffer from this one
+        except Exception as error:  # noqa: BLE001 - logged; the next batch must not suffer from this one
             reason = "internal_error"
-            _log.exception("event=defect stage=exporters exporter=%s", self._lane.name)
+            logs.defect(_log, error, exporter=self._lane.name)
         finally:
             self._end(batch, reason, rejected)
 
     async def _until_taken(self, batch: Sequence[_Parcel[R]]) -> Answer:
         """Tries until the batch is accepted, refused or unknown, or until it has been tried long enough."""
-        wait, begun = _FIRST_BACKOFF, self._clock()
+        wait, clock = _FIRST_BACKOFF, self._timing.clock
+        begun = clock()
         while True:
             answer = await self._send([parcel.records for parcel in batch])
             self._lane.failed.inc(answer.outcome != "accepted")
             self._say(answer)
             pause = wait * _jitter() if answer.after is None else answer.after
-            if answer.outcome != "again" or self._clock() + pause - begun > _GIVE_UP:
+            if answer.outcome != "again" or clock() + pause - begun > self._limits.give_up:
                 return answer
-            await asyncio.sleep(pause)
+            await self._timing.sleep(pause)
             wait = min(_MAX_BACKOFF, wait * 2)
 
     def _put_off(self, parcels: Sequence[_Parcel[R]]) -> None:
         """Results the destination does not know yet are tried again later, or given up."""
-        now = self._clock()
+        now = self._timing.clock()
         for parcel in parcels:
             parcel.since = now if parcel.since is None else parcel.since
             parcel.due = now + parcel.wait * _jitter()
             parcel.wait = min(_MAX_BACKOFF, parcel.wait * 2)
-            if parcel.due - parcel.since > _GIVE_UP:
+            if parcel.due - parcel.since > self._limits.give_up:
                 self._end([parcel], "not_found")
             else:
                 self._unknown.append(parcel)

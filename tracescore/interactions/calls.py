@@ -1,57 +1,108 @@
-"""One model call: what it was sent, what it replied, and whether that can have been an answer."""
+"""What one call says by itself: what a model was sent and replied, what a search was asked."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from tracescore.interactions import documents, messages, prompt, texts, values
-from tracescore.interactions.convention import Node
+from tracescore.interactions.convention import Node, Piece, remembered
+
+_PROMPTS = ("prompt", "input", "inputs", "text")
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One recording of what a model was sent; a bare prompt is one message of the user."""
+
+    key: str
+    turns: list[messages.Turn]
+    flaw: values.Flaw
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """One recording of what a model replied; `called`: it asked for tools and said nothing."""
+
+    key: str
+    text: str | None
+    flaw: values.Flaw
+    called: bool
+
+
+@remembered
+def sent(node: Node) -> list[Sent]:
+    """All recordings of what a model was sent, the leading convention's first."""
+    return [sent_by(piece) for piece in node.read("sent")]
+
+
+def sent_by(piece: Piece) -> Sent:
+    """One recorded value as what a model was sent."""
+    parsed = values.parse(piece.value)
+    found = [] if isinstance(parsed.data, str) else messages.turns(parsed.data)
+    if not found and isinstance(piece.value, str):
+        text = parsed.data
+        if isinstance(text, dict):
+            text = next((text[key] for key in _PROMPTS if isinstance(text.get(key), str)), None)
+        found = [messages.Turn("user", text)] if isinstance(text, str) and text.strip() else []
+    return Sent(piece.key, found, parsed.flaw)
+
+
+@remembered
+def conversation(node: Node) -> list[messages.Turn]:
+    """The messages a model was sent, by the first recording that holds any."""
+    return next((with_instructions(node, one.turns) for one in sent(node) if one.turns), [])
+
+
+def with_instructions(node: Node, turns: list[messages.Turn]) -> list[messages.Turn]:
+    """Messages led by the system instructions that some emitters record beside them."""
+    if any(turn.role == "system" for turn in turns):
+        return turns
+    parts = values.data(node.attributes.get("gen_ai.system_instructions"))
+    found = (documents.text_of(part) for part in parts) if isinstance(parts, list) else ()
+    text = "\n".join(text for text in found if text)
+    return [messages.Turn("system", text), *turns] if text else turns
+
+
+@remembered
+def received(node: Node) -> list[Received]:
+    """All recordings of what a model replied, the leading convention's first."""
+    found = []
+    for piece in node.read("received"):
+        text, flaw, turns = texts.replied(piece.value)
+        called = bool(turns and turns[-1].calls and messages.last_answer(turns) is None)
+        found.append(Received(piece.key, text, flaw, called))
+    return found
 
 
 def reply(node: Node) -> str | None:
     """The text a model call ended with; None when it called tools, failed or was not recorded."""
-    if "reply" not in node.memo:
-        found = (texts.answered(piece.value, plain=True)[0] for piece in node.read("received"))
-        node.memo["reply"] = next((text for text in found if text is not None), None)
-    text: str | None = node.memo["reply"]
-    return text
+    return next((one.text for one in received(node) if one.text is not None), None)
 
 
-def conversation(node: Node) -> list[messages.Turn]:
-    """The messages a model was sent; a bare prompt is one message of the user."""
-    if "sent" not in node.memo:
-        found = (sent_messages(piece.value) for piece in node.read("sent"))
-        sent = next((turns for turns in found if turns), [])
-        node.memo["sent"] = with_instructions(node, sent) if sent else sent
-    turns: list[messages.Turn] = node.memo["sent"]
-    return turns
-
-
-def with_instructions(node: Node, sent: list[messages.Turn]) -> list[messages.Turn]:
-    """Messages led by the system instructions that some emitters record beside them."""
-    if any(turn.role == "system" for turn in sent):
-        return sent
-    parts = values.data(node.attributes.get("gen_ai.system_instructions"))
-    found = (documents.text_of(part) for part in parts) if isinstance(parts, list) else ()
-    text = "\n".join(text for text in found if text)
-    return [messages.Turn("system", text), *sent] if text else sent
-
-
-def sent_messages(value: object) -> list[messages.Turn]:
-    """One recording of what a model was sent, as messages."""
-    found = messages.turns(value)
-    if found or not isinstance(value, str):
-        return found
-    data = values.data(value)
-    if isinstance(data, dict):
-        data = next(
-            (data[key] for key in ("prompt", "input", "inputs", "text") if isinstance(data.get(key), str)), None
-        )
-    return [messages.Turn("user", data)] if isinstance(data, str) and data.strip() else []
-
-
+@remembered
 def answers(node: Node) -> bool:
     """Whether a model call may have produced an answer: not one that only rewrote the question or called tools."""
-    if "answers" not in node.memo:
-        received = [messages.turns(piece.value) for piece in node.read("received")]
-        called = any(turns and turns[-1].calls and messages.last_answer(turns) is None for turns in received)
-        node.memo["answers"] = not called and not prompt.rewrites(conversation(node))
-    return bool(node.memo["answers"])
+    return not any(one.called for one in received(node)) and not prompt.rewrites(conversation(node))
+
+
+@remembered
+def queries(node: Node) -> list[tuple[str, str]]:
+    """(key, text) of what a retriever, a reranker or an embedding was asked."""
+    found = ((piece.key, texts.asked(piece.value).text) for piece in node.read("query"))
+    return [(key, text) for key, text in found if text is not None]
+
+
+@remembered
+def question(node: Node) -> str | None:
+    """The question that a model call answered; None for one that answered none, and for any other step."""
+    if node.kind != "llm" or not answers(node) or not (reply(node) or "").strip():
+        return None
+    turns = conversation(node)
+    last = messages.last_user(turns)
+    return prompt.question_in((turns[last].text or "").strip()) if last is not None else None
+
+
+@remembered
+def posed(node: Node) -> str | None:
+    """The question that a model call answered, if it was given together with evidence."""
+    return question(node) if prompt.evidence_in(conversation(node)) else None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tracescore.config import Interactions
 from tracescore.interactions import calls, documents, fields, messages, prompt, values
-from tracescore.interactions.convention import Kind, Node, Piece
+from tracescore.interactions.convention import FLOWS, Kind, Node, Piece
 from tracescore.interactions.grouping import Group
 from tracescore.model import ContextSource, Found
 
@@ -22,7 +22,6 @@ _SEARCHES = re.compile(
     re.IGNORECASE,
 )
 _SOURCES: tuple[Kind, ...] = ("retriever", "reranker")
-_FLOWS: tuple[Kind, ...] = ("agent", "chain")
 _STEPS: tuple[Kind, ...] = ("agent", "chain", "prompt", "llm")
 
 
@@ -105,7 +104,7 @@ def _retrieved(group: Group) -> Contexts:
 def _returned(group: Group) -> Contexts:
     """What ordinary steps gave back that is passages: a function that looks up, though none calls it so."""
     lists: dict[int, Contexts] = {}
-    inner = (node for node in group.of_kind(*_FLOWS) if node is not group.root)
+    inner = (node for node in group.of_kind(*FLOWS) if node is not group.root)
     steps = [node for node in inner if _before_answer(group, node)]
     for node in steps:
         for piece in node.read("output"):
@@ -152,12 +151,7 @@ def _documents(node: Node) -> Contexts | None:
 
 def _inside(node: Node, lists: dict[int, Contexts]) -> bool:
     """Whether a retriever around this one lists passages itself."""
-    parent = node.parent
-    while parent is not None:
-        if id(parent) in lists and lists[id(parent)].texts:
-            return True
-        parent = parent.parent
-    return False
+    return any(id(above) in lists and lists[id(above)].texts for above in node.upwards() if above is not node)
 
 
 def _unreplaced(nodes: Sequence[Node], lists: dict[int, Contexts]) -> list[Node]:
@@ -167,7 +161,7 @@ def _unreplaced(nodes: Sequence[Node], lists: dict[int, Contexts]) -> list[Node]
     kept: list[int] = []
     for at, node in enumerate(nodes):
         texts = lists[id(node)].texts
-        narrowed = {_normal(text) for text in texts} if node.kind in _FLOWS else set()
+        narrowed = {values.squeezed(text) for text in texts} if node.kind in FLOWS else set()
         if texts and (node.kind == "reranker" or (narrowed and narrowed <= holders.keys())):
             given = narrowed or _given(node)
             replaced.update(before for text in given for before in holders.pop(text, ()))
@@ -175,34 +169,25 @@ def _unreplaced(nodes: Sequence[Node], lists: dict[int, Contexts]) -> list[Node]
                 replaced.update(kept)
                 kept.clear()
         for text in texts:
-            holders.setdefault(_normal(text), []).append(at)
+            holders.setdefault(values.squeezed(text), []).append(at)
         kept.append(at)
     return [node for at, node in enumerate(nodes) if at not in replaced and lists[id(node)].texts]
 
 
 def _given(reranker: Node) -> set[str]:
     found = (documents.passages(piece.value) for piece in reranker.read("rerank_input"))
-    return {_normal(text) for passages in found if passages for text in passages.texts}
+    return {values.squeezed(text) for passages in found if passages for text in passages.texts}
 
 
 def _in_tool(node: Node) -> bool:
-    parent = node.parent
-    while parent is not None:
-        if parent.kind == "tool":
-            return True
-        parent = parent.parent
-    return False
+    return any(above.kind == "tool" for above in node.upwards())
 
 
 def _distinct(passages: Sequence[str]) -> list[str]:
     first: dict[str, str] = {}
     for text in passages:
-        first.setdefault(_normal(text), text)
+        first.setdefault(values.squeezed(text), text)
     return list(first.values())
-
-
-def _normal(text: str) -> str:
-    return " ".join(text.split())
 
 
 # ---------------------------------------------------------------- steps, templates, tools, the prompt
@@ -309,7 +294,6 @@ def _from_prompt(group: Group) -> Iterator[Contexts]:
     model = group.answering
     if model is None:
         return
-    for piece in (*model.read("sent"), *model.read("input")):
-        conversation = calls.with_instructions(model, calls.sent_messages(piece.value))
-        evidence = prompt.evidence_in(conversation)
-        yield Contexts((evidence,) if evidence else (), "prompt", found=Found(model.name, piece.key))
+    for sent in (*calls.sent(model), *map(calls.sent_by, model.read("input"))):
+        evidence = prompt.evidence_in(calls.with_instructions(model, sent.turns))
+        yield Contexts((evidence,) if evidence else (), "prompt", found=Found(model.name, sent.key))

@@ -6,13 +6,15 @@ pieces of a trace are put together is decided once, for all conventions, in `gro
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from tracescore.interactions import values
 from tracescore.model import LogRecord, Span
 
+T = TypeVar("T")
 Kind = Literal[
     "agent",  # an agent, a workflow, a generation with tools: may stand for an interaction by itself
     "chain",  # any other step that holds steps
@@ -26,6 +28,8 @@ Kind = Literal[
     "evaluator",
     "other",
 ]
+FLOWS: tuple[Kind, ...] = ("agent", "chain")
+"""The kinds of steps that hold steps, and may stand for an interaction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class Node:
     kinds: frozenset[Kind] = frozenset()
     """The kinds of the span and of all below it."""
     memo: dict[str, Any] = field(default_factory=dict)
-    """What was worked out once about the span."""
+    """What `remembered` functions found out about the span."""
 
     @property
     def name(self) -> str:
@@ -82,11 +86,32 @@ class Node:
             return False
         return self.span.is_error or self.attributes.get("langfuse.observation.level") == "ERROR"
 
+    def upwards(self) -> Iterator[Node]:
+        """The node and all above it, up to the root."""
+        node: Node | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
     def read(self, what: FieldName) -> Iterator[Piece]:
         """All readings of a field, those of the leading convention first."""
         for convention in self.conventions:
             reader: Reader = getattr(convention, what)
             yield from reader(self)
+
+
+def remembered(work: Callable[[Node], T]) -> Callable[[Node], T]:
+    """A function of one node whose result is kept with the node: the same span is looked at from many sides."""
+    key = f"{work.__module__}.{work.__qualname__}"
+
+    @functools.wraps(work)
+    def recall(node: Node) -> T:
+        if key not in node.memo:
+            node.memo[key] = work(node)
+        found: T = node.memo[key]
+        return found
+
+    return recall
 
 
 Reader = Callable[[Node], Iterable[Piece]]

@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Literal, get_args
 
 from tracescore.interactions import calls
@@ -86,11 +86,10 @@ def _records_judge_call(node: Node) -> bool:
 
 def _sent(node: Node) -> Iterator[str]:
     """The texts that a span records as sent to a model or a step."""
-    if node.kind == "llm":
-        yield from (turn.text for turn in calls.conversation(node) if turn.text and turn.role != "assistant")
-    pieces: Iterable[object] = (piece.value for what in ("sent", "input") for piece in node.read(what))
-    for value in pieces:
-        yield from (turn.text for turn in calls.sent_messages(value) if turn.text and turn.role != "assistant")
+    recordings = [calls.with_instructions(node, one.turns) for one in calls.sent(node)]
+    recordings += [calls.sent_by(piece).turns for piece in node.read("input")]
+    for turns in recordings:
+        yield from (turn.text for turn in turns if turn.text and turn.role != "assistant")
 
 
 def _asked_by_us(node: Node) -> bool:

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from tracescore.config import Interactions
 from tracescore.interactions import calls, messages, prompt, texts, values
-from tracescore.interactions.convention import Kind, Node
+from tracescore.interactions.convention import FLOWS, Node
 from tracescore.interactions.conventions import plain
 from tracescore.interactions.grouping import Group
 from tracescore.interactions.tree import by_depth
 from tracescore.model import Found, Message
 
-_FLOWS: tuple[Kind, ...] = ("agent", "chain")
 _VARIABLES = (*prompt.QUESTION_NAMES, "user_message", "user_prompt")
 
 
@@ -89,7 +88,7 @@ def _questions(group: Group, settings: Interactions) -> Iterator[_Candidate]:
 def _inner_questions(group: Group) -> Iterator[_Candidate]:
     """Questions that stand on steps inside; any of them may have been rewritten by a model."""
     for node in by_depth(group.parts):
-        if node is not group.root and node.kind in _FLOWS:
+        if node is not group.root and node.kind in FLOWS:
             yield from (_asked(node, piece.key, piece.value) for piece in node.read("input"))
     for node in reversed(group.of_kind("llm", "prompt")):
         yield from _from_variables(node)
@@ -103,7 +102,7 @@ def _inner_questions(group: Group) -> Iterator[_Candidate]:
 
 def _asked(node: Node, key: str, value: object) -> _Candidate:
     found = texts.asked(value)
-    return _Candidate(node, key, found.question, found.flaw, found.history)
+    return _Candidate(node, key, found.text, found.flaw, found.history)
 
 
 def _from_variables(node: Node) -> Iterator[_Candidate]:
@@ -118,8 +117,8 @@ def _from_variables(node: Node) -> Iterator[_Candidate]:
 def _from_messages(group: Group, model: Node) -> _Candidate:
     """The last user message of the answering call; of a rendered prompt only the part marked as the question."""
     sent = calls.conversation(model)
-    key = next((piece.key for piece in model.read("sent")), "messages")
-    flaw = values.worst(values.parse(piece.value).flaw for piece in model.read("sent"))
+    key = next((one.key for one in calls.sent(model)), "messages")
+    flaw = values.worst(one.flaw for one in calls.sent(model))
     numbered = ".N" in key and model.span is not None and model.span.dropped_attributes > 0
     cut: values.Flaw = "truncated" if numbered else ""
     last = messages.last_user(sent)
@@ -147,10 +146,8 @@ def _marked_question(said: str, queries: list[str]) -> str | None:
 def _queries(group: Group) -> Iterator[tuple[Node, str, str]]:
     """What retrievers, rerankers and embeddings were asked, in order of start."""
     for node in group.of_kind("retriever", "reranker", "embedding"):
-        for piece in node.read("query"):
-            text = texts.asked(piece.value).question
-            if text is not None:
-                yield node, piece.key, text
+        for key, text in calls.queries(node):
+            yield node, key, text
 
 
 def _first_query(group: Group) -> int:
@@ -191,11 +188,9 @@ def _answers(group: Group, settings: Interactions) -> Iterator[_Candidate]:
         return
     for node in _path(group.root, model):
         yield from (_answered(node, piece.key, piece.value) for piece in node.read("output"))
-    around = {id(node) for node in _line(model)}
+    around = {id(node) for node in model.upwards()}
     for node in reversed([node for node in group.of_kind("llm") if node.start >= model.start or id(node) in around]):
-        for piece in node.read("received"):
-            text, flaw = texts.answered(piece.value, plain=True)
-            yield _Candidate(node, piece.key, text, flaw)
+        yield from (_Candidate(node, one.key, one.text, one.flaw) for one in calls.received(node))
 
 
 def _broken_off(group: Group, model: Node) -> bool:
@@ -205,17 +200,9 @@ def _broken_off(group: Group, model: Node) -> bool:
 
 def _path(root: Node, model: Node) -> list[Node]:
     """The flows between root and model, outermost first."""
-    line = _line(model)
+    line = list(model.upwards())
     inside = line[: line.index(root)] if root in line else line
-    return [node for node in reversed(inside) if node.kind in _FLOWS]
-
-
-def _line(node: Node) -> list[Node]:
-    """A node and all above it."""
-    line = [node]
-    while (parent := line[-1].parent) is not None:
-        line.append(parent)
-    return line
+    return [node for node in reversed(inside) if node.kind in FLOWS]
 
 
 def _answered(node: Node, key: str, value: object) -> _Candidate:

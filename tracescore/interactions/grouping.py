@@ -12,12 +12,11 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from tracescore.interactions import calls, documents, messages, prompt, texts
-from tracescore.interactions.convention import Kind, Node
+from tracescore.interactions import calls, documents, messages, texts, values
+from tracescore.interactions.convention import FLOWS, Kind, Node, remembered
 from tracescore.interactions.conventions import plain
 from tracescore.interactions.tree import walk
 
-_FLOWS: tuple[Kind, ...] = ("agent", "chain")
 _SOURCES: frozenset[Kind] = frozenset(("retriever", "reranker", "embedding"))
 _SOON = 4
 """Within as many units, or by the last, what a model call replied is taken up if it is at all."""
@@ -56,8 +55,10 @@ class Group:
 
     def of_kind(self, *kinds: Kind) -> list[Node]:
         """The nodes of the given kinds in order of start."""
-        lists = [self._by_kind.get(kind, []) for kind in kinds]
-        return lists[0] if len(lists) == 1 else sorted((node for nodes in lists for node in nodes), key=_order)
+        lists = [nodes for kind in kinds if (nodes := self._by_kind.get(kind))]
+        if len(lists) <= 1:
+            return lists[0] if lists else []
+        return sorted((node for nodes in lists for node in nodes), key=_order)
 
 
 def groups(tops: Sequence[Node]) -> list[Group]:
@@ -91,7 +92,7 @@ def _collect(top: Node) -> tuple[list[Group], list[Node]]:
 
 def _recognised(node: Node) -> tuple[list[Group], list[Node]]:
     """A topmost recognised node: an interaction if it is a flow worth it, else a loose unit."""
-    if node.kind not in _FLOWS or not _worthy(node):
+    if node.kind not in FLOWS or not _worthy(node):
         return [], [node]
     return _batch(node) or [Group(node, [node])], []
 
@@ -114,10 +115,12 @@ def _quotes(node: Node, answer: str) -> bool:
     return any(text in answer for passages in found if passages for text in passages.texts)
 
 
+@remembered
 def _own_question(node: Node) -> str | None:
-    return next((q for piece in node.read("input") if (q := texts.asked(piece.value).question) is not None), None)
+    return next((q for piece in node.read("input") if (q := texts.asked(piece.value).text) is not None), None)
 
 
+@remembered
 def _own_answer(node: Node) -> str | None:
     return next((a for piece in node.read("output") if (a := texts.answered(piece.value)[0]) is not None), None)
 
@@ -126,7 +129,7 @@ def _batch(node: Node) -> list[Group]:
     """The interactions inside a flow that has no question of its own but steps that each have one and an answer."""
     if _own_question(node) is not None or node.attributes.get("langfuse.internal.is_app_root"):
         return []
-    inner = [child for child in node.children if child.kind in _FLOWS and "llm" in child.kinds]
+    inner = [child for child in node.children if child.kind in FLOWS and "llm" in child.kinds]
     questions = [_own_question(child) for child in inner]
     whole = all(question is not None for question in questions) and all(
         _own_answer(child) is not None for child in inner
@@ -146,12 +149,12 @@ def _ordinary(node: Node, closed: list[Group], loose: list[Node]) -> tuple[list[
         outside = [unit for unit in loose if unit.kinds & _SOURCES and unit.start <= only.root.end]
         asks = _inside_app(node) and plain.question(node) is not None
         alike = only.root.kind is None and only.root.parent is node and _inside_app(node)
-        if asks or alike or (outside and "retriever" not in only.root.kinds and only.root.kind in _FLOWS):
+        if asks or alike or (outside and "retriever" not in only.root.kinds and only.root.kind in FLOWS):
             return [_around(node, [*only.parts, *loose], only.root)], []
         return closed, []
     if closed:
         return _with_sources(closed, loose), []
-    if _complete(loose) or (node.failed and any(_tried(unit) for unit in loose)):
+    if ("llm" in node.kinds and _complete(loose)) or (node.failed and any(_tried(unit) for unit in loose)):
         return _split(loose) or [_around(node, loose, None)], []
     return [], loose
 
@@ -166,14 +169,14 @@ def _without_steps(node: Node, closed: list[Group]) -> tuple[list[Group], list[N
     if len(node.children) < 2 or not node.kinds & _SOURCES:
         return closed, []
     queries: dict[str, int] = {}
-    for below in walk(node):
-        if below.kind in _SOURCES:
-            found = (texts.asked(piece.value).question for piece in below.read("query"))
-            queries.update({_normal(text): max(below.start, queries.get(_normal(text), 0)) for text in found if text})
+    for below in (below for below in walk(node) if below.kind in _SOURCES):
+        for _, text in calls.queries(below):
+            query = values.squeezed(text)
+            queries[query] = max(below.start, queries.get(query, 0))
     steps = []
     for group in closed:
-        answer = _own_answer(group.root) if group.root.kind in _FLOWS else None
-        if answer and queries.get(_normal(answer), -1) >= group.root.end:
+        answer = _own_answer(group.root) if group.root.kind in FLOWS else None
+        if answer and queries.get(values.squeezed(answer), -1) >= group.root.end:
             steps.append(group)
     served = {id(group) for group in steps}
     return [group for group in closed if id(group) not in served], [part for group in steps for part in group.parts]
@@ -224,7 +227,7 @@ def _segments(loose: Sequence[Node]) -> list[list[Node]]:
     for at, unit in enumerate(ordered):
         segments[-1].append(unit)
         later = [*ordered[at + 1 : at + 1 + _SOON], *(one for one in last if one is not unit)]
-        if _answered_question(unit) is not None and not _taken_up(calls.reply(unit) or "", later):
+        if calls.question(unit) is not None and not _taken_up(calls.reply(unit) or "", later):
             segments.append([])
     rest = segments.pop()
     if rest and segments:
@@ -245,7 +248,7 @@ def _apart(before: list[Node], segment: list[Node]) -> bool:
     They are if the later one was told the earlier reply as history, if each searched with its own question, or if
     each was given another question together with evidence.
     """
-    posed = _posed(before), _posed(segment)
+    posed = calls.posed(_answering(before)), calls.posed(_answering(segment))
     return (
         _remembers(segment, before)
         or (_searched(before) and _searched(segment))
@@ -253,16 +256,11 @@ def _apart(before: list[Node], segment: list[Node]) -> bool:
     )
 
 
-def _posed(segment: list[Node]) -> str | None:
-    """The question a segment's model call was given together with evidence."""
-    model = _answering(segment)
-    return _answered_question(model) if prompt.evidence_in(calls.conversation(model)) else None
-
-
 def _searched(segment: list[Node]) -> bool:
-    question = _answered_question(_answering(segment))
-    found = (texts.asked(piece.value).question for unit in segment for piece in unit.read("query"))
-    return question is not None and _normal(question) in {_normal(query) for query in found if query}
+    question = calls.question(_answering(segment))
+    if question is None:
+        return False
+    return values.squeezed(question) in {values.squeezed(query) for unit in segment for _, query in calls.queries(unit)}
 
 
 def _remembers(segment: list[Node], before: list[Node]) -> bool:
@@ -271,40 +269,32 @@ def _remembers(segment: list[Node], before: list[Node]) -> bool:
     return said is not None and any(turn.role == "assistant" and turn.text == said for turn in sent)
 
 
-def _answered_question(unit: Node) -> str | None:
-    """The question a loose model call answered; None for any other unit."""
-    if unit.kind != "llm" or not calls.answers(unit) or not (calls.reply(unit) or "").strip():
-        return None
-    sent = calls.conversation(unit)
-    last = messages.last_user(sent)
-    return prompt.question_in((sent[last].text or "").strip()) if last is not None else None
-
-
 def _taken_up(text: str, later: Iterable[Node]) -> bool:
-    wanted = _normal(text)
+    wanted = values.squeezed(text)
     if not wanted:
         return False
     for unit in later:
-        queries = (_normal(texts.asked(piece.value).question or "") for piece in unit.read("query"))
-        if any(query == wanted or (len(query) >= _TELLING and query in wanted) for query in queries):
-            return True
-        sent = calls.conversation(unit) if unit.kind == "llm" else []
-        last = messages.last_user(sent)
-        if last is not None and wanted in _normal(sent[last].text or ""):
+        queries, said = _heard(unit)
+        if wanted in said or any(query == wanted or (len(query) >= _TELLING and query in wanted) for query in queries):
             return True
     return False
 
 
-def _normal(text: str) -> str:
-    return " ".join(text.split())
+@remembered
+def _heard(unit: Node) -> tuple[list[str], str]:
+    """What a unit was asked to find, and what the user said last in a model call."""
+    sent = calls.conversation(unit) if unit.kind == "llm" else []
+    last = messages.last_user(sent)
+    said = sent[last].text or "" if last is not None else ""
+    return [values.squeezed(query) for _, query in calls.queries(unit)], values.squeezed(said)
 
 
 def _split(loose: list[Node]) -> list[Group]:
     """Loose units as several interactions, each attached to its model call; empty where they are but one."""
-    segments = _segments(loose)
-    return (
-        [Group(_answering(segment), segment) for segment in segments if _models(segment)] if len(segments) > 1 else []
-    )
+    segments = _segments(loose) if len(loose) > 1 else []
+    if len(segments) < 2:
+        return []
+    return [Group(_answering(segment), segment) for segment in segments if _models(segment)]
 
 
 def _leftover(loose: list[Node]) -> list[Group]:
@@ -321,17 +311,19 @@ def _leftover(loose: list[Node]) -> list[Group]:
 
 def _cover(units: Sequence[Node]) -> Node | None:
     """The nearest span above all units."""
-    above = [_ancestors(unit) for unit in units]
-    common = set(map(id, above[0])).intersection(*(map(id, line) for line in above[1:]))
-    return next((node for node in above[0] if id(node) in common), None)
-
-
-def _ancestors(node: Node) -> list[Node]:
-    line = []
-    while node.parent is not None:
-        node = node.parent
-        line.append(node)
-    return line
+    line = list(units[0].upwards())[1:]
+    joins = {id(above): at for at, above in enumerate(line)}
+    """Where on the line the way up from a span ends."""
+    nearest = 0
+    for unit in units[1:]:
+        way: list[int] = []
+        for above in unit.upwards():
+            if id(above) in joins:
+                joins.update(dict.fromkeys(way, joins[id(above)]))
+                nearest = max(nearest, joins[id(above)])
+                break
+            way.append(id(above))
+    return line[nearest] if line else None
 
 
 def _tried(unit: Node) -> bool:

@@ -12,10 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from prometheus_client import CollectorRegistry, Counter
 
-from tracescore.model import Interaction, State, Trace
-
-_REMEMBERED_TRACES = 100_000
-"""As many as the assembly remembers for recognising repeated spans."""
+from tracescore.model import REMEMBERED_TRACES, Interaction, State, Trace
 
 
 class Once:
@@ -33,7 +30,7 @@ class Once:
         """Those of `interactions` (all of one trace) that no earlier reading of the trace held."""
         known = self._read.setdefault(trace.trace_id, {})
         self._read.move_to_end(trace.trace_id)
-        while len(self._read) > _REMEMBERED_TRACES:
+        while len(self._read) > REMEMBERED_TRACES:
             self._read.popitem(last=False)
         grown = {above: span_id for span_id in known for above in _with_ancestors(trace, span_id)} if known else {}
         fresh = []

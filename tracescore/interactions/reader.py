@@ -9,43 +9,38 @@ from tracescore import model
 from tracescore.config import Interactions
 from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree
 from tracescore.interactions.contexts import Contexts
-from tracescore.interactions.convention import Kind, Node
+from tracescore.interactions.convention import Node
 from tracescore.interactions.evaluation import MadeBy
 from tracescore.interactions.fields import Field
 from tracescore.interactions.grouping import Group
 from tracescore.model import Interaction, State, Trace
 
-_CONTENT: tuple[Kind, ...] = ("llm", "tool", "agent", "chain")
-
-
-def read(
-    trace: Trace,
-    settings: Interactions = Interactions(),  # noqa: B008 - frozen
-    keep: Iterable[str] = (),
-) -> list[Interaction]:
-    """The interactions of a trace in order of start.
-
-    Pure, and linear in the number of spans; the order and repetition of spans change nothing. `settings` names
-    attributes of the user's own that come before the conventions'. `keep` names attributes of the outermost span,
-    or else of its resource, that the interactions are to carry.
-    """
-    groups = grouping.groups(tree.build(trace, settings).tops)
-    return _without_retried(groups, [_interaction(trace, group, settings, keep) for group in groups])
-
 
 @dataclass(frozen=True, slots=True)
-class Census:
-    """How many spans of a trace some convention recognises; by maker, what of evaluators was not counted as such."""
+class Reading:
+    """What a trace holds: its interactions in order of start, and how many of its spans were understood.
 
+    `genai_spans` are those that some convention, or a key of the user's own, recognises; not those of evaluators, which
+    `set_aside` counts by who made them, together with evaluation events.
+    """
+
+    interactions: tuple[Interaction, ...]
     genai_spans: int
     set_aside: Mapping[MadeBy, int]
 
 
-def census(trace: Trace) -> Census:
-    """Counts the spans of a trace."""
-    forest = tree.build(trace, Interactions())
-    recognised = sum(1 for top in forest.tops for node in tree.walk(top) if node.kind is not None)
-    return Census(recognised, forest.set_aside)
+def read(trace: Trace, settings: Interactions, keep: Iterable[str] = ()) -> Reading:
+    """Reads a trace.
+
+    Pure, and linear in the number of spans (at worst, times their depth); their order and repetition change nothing.
+    `settings` names attributes of the user's own that come before the conventions'. `keep` names attributes of the
+    outermost span, or else of its resource, that the interactions are to carry.
+    """
+    forest = tree.build(trace, settings)
+    groups = grouping.groups(forest.tops)
+    found = _without_retried(groups, [_interaction(trace, group, settings, keep) for group in groups])
+    understood = sum(node.kind is not None for top in forest.tops for node in tree.walk(top))
+    return Reading(tuple(found), understood, forest.set_aside)
 
 
 def _interaction(trace: Trace, group: Group, settings: Interactions, keep: Iterable[str]) -> Interaction:

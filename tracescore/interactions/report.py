@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from tracescore.config import Interactions
 from tracescore.interactions.evaluation import MADE_BY
-from tracescore.interactions.reader import Census
+from tracescore.interactions.reader import Reading
 from tracescore.model import Clock, Interaction, State
 
 _log = logging.getLogger("tracescore.interactions")
@@ -74,11 +74,11 @@ class Report:
         convention = self._silent.most_common(1)[0][0]
         return f"{convention} records no content; turn it on with {self._switch(convention)}"
 
-    def trace(self, census: Census, interactions: list[Interaction]) -> None:
+    def trace(self, reading: Reading, interactions: list[Interaction]) -> None:
         """Takes in one trace that was read and its new interactions."""
-        self.genai_spans.inc(census.genai_spans)
-        self._spans += census.genai_spans
-        for maker, count in census.set_aside.items():
+        self.genai_spans.inc(reading.genai_spans)
+        self._spans += reading.genai_spans
+        for maker, count in reading.set_aside.items():
             self._set_aside.labels(maker).inc(count)
         for interaction in interactions:
             self._states[interaction.state] += 1

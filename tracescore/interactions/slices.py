@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tracescore.config import Interactions
 from tracescore.interactions import values
-from tracescore.interactions.convention import Node
+from tracescore.interactions.convention import FLOWS, Node
 from tracescore.interactions.grouping import Group
 from tracescore.model import Attributes
 
@@ -57,12 +57,11 @@ class Labels:
         self._tenant = settings.tenant
         self._first: dict[str, list[str]] = {}
         wanted = _WANTED | frozenset(settings.tenant)
-        nodes = [*_upwards(group.root), *group.nodes]
+        nodes = [*group.root.upwards(), *group.nodes]
         for attributes in (*(node.attributes for node in nodes), *_resources(nodes)):
             for key in wanted & attributes.keys():
                 self._first.setdefault(key, []).extend(_text(attributes[key]))
-        flows = [*_upwards(group.root), *group.of_kind("agent", "chain")]
-        self._flow_names = [text for key in _ROUTE for node in flows for text in _text(node.attributes.get(key))][:1]
+        self._flows = [*group.root.upwards(), *group.of_kind(*FLOWS)]
 
     def _value(self, keys: tuple[str, ...]) -> str | None:
         return next((self._first[key][0] for key in keys if self._first.get(key)), None)
@@ -96,11 +95,12 @@ class Labels:
 
     def _route(self) -> str:
         """The HTTP route of the request around it (never the raw path), else the name of the flow."""
-        for node in _upwards(self._root):
+        for node in self._root.upwards():
             route = node.attributes.get("http.route")
             if node.span is not None and node.span.kind == _SERVER and isinstance(route, str) and route:
                 return route
-        return next(iter(self._flow_names), self._root.name or "unknown")
+        named = (text for key in _ROUTE for node in self._flows for text in _text(node.attributes.get(key)))
+        return next(named, self._root.name or "unknown")
 
 
 def _resources(nodes: list[Node]) -> list[Attributes]:
@@ -112,10 +112,3 @@ def _text(value: object) -> Iterator[str]:
     plain = values.data(value) if isinstance(value, str) else value
     if isinstance(plain, (str, int, float)) and not isinstance(plain, bool) and str(plain).strip():
         yield str(plain).strip()
-
-
-def _upwards(node: Node) -> Iterator[Node]:
-    current: Node | None = node
-    while current is not None:
-        yield current
-        current = current.parent

@@ -25,7 +25,6 @@ from tracescore.interactions.conventions import (
     vectordb,
     vercel,
 )
-from tracescore.model import Interaction
 
 CONVENTIONS: tuple[Convention, ...] = (
     openinference.CONVENTION,
@@ -117,9 +116,9 @@ def _heads(key: str) -> tuple[str, ...]:
     return (key, f"{first}.", f"{first}.{rest.partition('.')[0]}") if rest else (key,)
 
 
-def content_switch(of: Interaction | str) -> str:
-    """The setting that makes a convention record content; for an interaction, that of its convention."""
-    name = of.convention if isinstance(of, Interaction) else of
-    if name == "configured":
+def content_switch(convention: str) -> str:
+    """The setting that makes a convention record content."""
+    if convention == "configured":
         return "the attributes named in the configuration under interactions"
-    return _BY_NAME[name].switch if name in _BY_NAME else "see the documentation of the instrumentation in use"
+    known = _BY_NAME.get(convention)
+    return known.switch if known else "see the documentation of the instrumentation in use"

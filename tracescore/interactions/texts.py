@@ -81,53 +81,67 @@ _DEPTH = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A question as found in an input, and what was said before it."""
 
-    question: str | None
+    text: str | None
     history: tuple[Message, ...] = ()
     flaw: values.Flaw = ""
 
 
-def asked(value: Any) -> Asked:
+def asked(value: Any) -> Question:
     """The user's last question in an input; None when there is none, with `flaw` saying what hid it."""
     parsed = values.parse(value)
     if parsed.flaw and parsed.data is None:
-        return Asked(None, flaw=parsed.flaw)
+        return Question(None, flaw=parsed.flaw)
     question, flaw, turns = _question(parsed.data, _DEPTH)
     if question is None:
-        return Asked(None, flaw=flaw or parsed.flaw)
-    return Asked(question, turns or _history(parsed.data, question), "truncated" if values.cut(question) else "")
+        return Question(None, flaw=flaw or parsed.flaw)
+    return Question(question, turns or _history(parsed.data, question), "truncated" if values.cut(question) else "")
 
 
-def answered(value: Any, *, plain: bool = False) -> tuple[str | None, values.Flaw]:
-    """The answer in an output, and its flaw.
+def answered(value: Any) -> tuple[str | None, values.Flaw]:
+    """The answer in an output, and its flaw."""
+    return _answered(values.parse(value))
 
-    `plain`: what a model said. JSON in it is a recorded response only if it has the form of one, else its text.
-    """
-    parsed = values.parse(value)
+
+def _answered(parsed: values.Parsed) -> tuple[str | None, values.Flaw]:
     if isinstance(parsed.data, dict) and parsed.data.keys() <= _NO_ANSWER:
         return None, parsed.flaw
-    if plain and isinstance(value, str) and parsed.flaw != "redacted" and not _is_response(parsed.data):
-        text = _final(value)
-        return text, "truncated" if values.cut(text) else ""
     if parsed.flaw and parsed.data is None:
         return None, parsed.flaw
-    found = _answer(parsed.data, _DEPTH)
-    if found is None:
-        return None, parsed.flaw
-    if values.redacted(found):
+    return _told(_answer(parsed.data, _DEPTH), parsed.flaw)
+
+
+def replied(value: Any) -> tuple[str | None, values.Flaw, list[messages.Turn]]:
+    """What a model said, its flaw, and the messages it came in, where it came in any.
+
+    JSON that a model said is a recorded response only if it has the form of one, else its text.
+    """
+    parsed = values.parse(value)
+    turns = [] if isinstance(parsed.data, str) else messages.turns(parsed.data)
+    if isinstance(parsed.data, list) and turns:
+        return *_told(messages.last_answer(turns), parsed.flaw), turns
+    said = isinstance(value, str) and parsed.flaw != "redacted" and not turns and not _is_response(parsed.data)
+    if said and not (isinstance(parsed.data, dict) and parsed.data.keys() <= _NO_ANSWER):
+        return *_told(value, ""), turns
+    return *_answered(parsed), turns
+
+
+def _told(text: str | None, flaw: values.Flaw) -> tuple[str | None, values.Flaw]:
+    """A text as the answer; `flaw` is that of the recording it was to be found in."""
+    if text is None:
+        return None, flaw
+    if values.redacted(text):
         return None, "redacted"
-    text = _final(found)
+    text = _final(text)
     return text, "truncated" if values.cut(text) else ""
 
 
 def _is_response(data: Any) -> bool:
-    """Whether data are messages, or a model's or library's response holding them."""
-    if isinstance(data, str):
-        return False
+    """Whether data are a model's or library's response that holds messages."""
     holder = data[0] if isinstance(data, list) and len(data) == 1 else data
-    return bool(messages.turns(data)) or (isinstance(holder, dict) and any(key in holder for key in _RESPONSE_KEYS))
+    return isinstance(holder, dict) and any(key in holder for key in _RESPONSE_KEYS)
 
 
 def _question(data: Any, depth: int) -> tuple[str | None, values.Flaw, tuple[Message, ...]]:

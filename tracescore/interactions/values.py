@@ -76,6 +76,11 @@ def data(value: Any) -> Any:
     return parse(value).data
 
 
+def squeezed(text: str) -> str:
+    """A text with every run of white space as one blank: how texts are compared."""
+    return " ".join(text.split())
+
+
 def cut(text: str) -> bool:
     """Whether a text looks cut: exactly as long as a common limit and ending in the middle of a sentence."""
     return len(text) in CUT_LENGTHS and (text[-1:].isalnum() or text[-1:] in " ,;:-")
@@ -99,7 +104,7 @@ def _loads(text: str) -> Any:
     try:
         return orjson.loads(text)
     except ValueError:
-        return _LENIENT.decode(text)
+        return _plain(_LENIENT.decode(text))
 
 
 def _literal(text: str) -> Parsed | None:
@@ -153,9 +158,16 @@ def _whole_part(text: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Tuples and sets as lists, keys as text."""
+    """Tuples and sets as lists, keys as text, and no text with half a character in it."""
+    if isinstance(value, str):
+        return _whole(value)
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {_whole(str(key)): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
         return [_plain(item) for item in value]
     return value
+
+
+def _whole(text: str) -> str:
+    """A text with its surrogates joined; one left alone, which nothing could send on, becomes a replacement mark."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, Gauge
 from tracescore import config
 from tracescore.embedder import Embedder
 from tracescore.errors import MissingExtra
-from tracescore.judge.epoch import Epochs
+from tracescore.judge.epoch import fingerprint, judge_info
 from tracescore.judge.operations import Judge
 
 
@@ -27,7 +27,8 @@ def _embedded(settings: config.EmbeddedJudge, embedder: Embedder | None, registr
         )
     from tracescore.judge.embedded import EmbeddedJudge  # noqa: PLC0415
 
-    Epochs(settings.name, "none", embedder.name, {}, registry).note(settings.name)
+    mark = fingerprint(settings.name, embedder.name)
+    judge_info(registry).labels(settings.name, 0, settings.name, "none", embedder.name, mark).set(1)
     return EmbeddedJudge(settings, embedder)
 
 

@@ -14,18 +14,15 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from tracescore import config
-from tracescore.endpoint import TRANSIENT, CallFailed, Cause, CircuitState, Endpoint
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
-from tracescore.judge.prompt import Prompt, tokens
+from tracescore.judge.prompt import OPERATIONS, Operation, Prompt, tokens
 from tracescore.judge.replies import parse
 from tracescore.model import FailReason, Usage
+from tracescore.openai_endpoint import TRANSIENT, CallFailed, Cause, CircuitState, Endpoint
 
 T = TypeVar("T")
 
-Operation = Literal["reverse_questions", "required_parts", "claims", "verify", "probe"]
-OPERATIONS: tuple[Operation, ...] = get_args(Operation)
-
-Outcome = Literal[
+CallOutcome = Literal[
     "ok",
     "judge_unreachable",
     "judge_timeout",
@@ -37,7 +34,8 @@ Outcome = Literal[
     "judge_truncated",
     "judge_unreadable",
 ]
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+CALL_OUTCOMES: tuple[CallOutcome, ...] = get_args(CallOutcome)
+"""How one request can end."""
 
 _REASONS: Mapping[Cause | Literal["ok"], FailReason] = {
     "unreachable": "judge_unreachable",
@@ -66,7 +64,7 @@ class Dialect:
 class Ask(Generic[T]):
     """One question: `read` turns the reply's object into a value or raises JudgeError; `key` is its main field.
 
-    `budget` is the room for the reply in tokens; `deadline` is monotonic seconds.
+    `budget` is the room for the reply in tokens; `deadline` is by the clock of the endpoint.
     """
 
     operation: Operation
@@ -131,7 +129,8 @@ class Metrics:
         )
         for operation in OPERATIONS:
             self.cost.labels(judge, operation)
-            for outcome in OUTCOMES:
+            self.seconds.labels(judge, operation)
+            for outcome in CALL_OUTCOMES:
                 self.requests.labels(judge, operation, outcome)
             for direction in ("input", "output"):
                 self.tokens.labels(judge, operation, direction)

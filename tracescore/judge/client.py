@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import time
 from typing import Any, get_args
 
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import config
 from tracescore.embedder import Embedder
-from tracescore.endpoint import Endpoint
 from tracescore.errors import JudgeError
 from tracescore.judge.cache import Cache
 from tracescore.judge.chat import Chat
@@ -19,11 +17,13 @@ from tracescore.judge.probe import find_dialect
 from tracescore.judge.prompt import PROMPTS
 from tracescore.judge.replies import Drop
 from tracescore.judge.session import OpenAISession, Shared
+from tracescore.openai_endpoint import Endpoint
+from tracescore.retrying import REAL_TIME, Timing
 
 CACHE_SIZE = 10_000
 """Questions and texts whose parts and claims are remembered: a few tens of MB at the most."""
 
-logger = logging.getLogger("tracescore.judge")
+_log = logging.getLogger("tracescore.judge")
 
 
 class OpenAIJudge:
@@ -32,13 +32,19 @@ class OpenAIJudge:
     Raises UsageError when the key that the settings name is not there.
     """
 
-    def __init__(self, settings: config.OpenAIJudge, embedder: Embedder | None, registry: CollectorRegistry) -> None:
+    def __init__(
+        self,
+        settings: config.OpenAIJudge,
+        embedder: Embedder | None,
+        registry: CollectorRegistry,
+        timing: Timing = REAL_TIME,
+    ) -> None:
         self._settings = settings
         self._name = settings.name or settings.model[:64]
         self._probed = False
         key = settings.api_key.read("judge.api_key") if settings.api_key else ""
         self._endpoint = Endpoint(
-            settings.base_url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "judge"
+            settings.base_url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "judge", timing
         )
         self._chat = Chat(settings, self._name, self._endpoint, registry)
         self._cache: Cache[tuple[Any, str]] = Cache(CACHE_SIZE)
@@ -61,9 +67,10 @@ class OpenAIJudge:
             embedder=embedder,
             deadline=settings.deadline,
             max_input=settings.max_input_tokens,
+            clock=timing.clock,
         )
         if settings.price is None:
-            logger.info("no price judge=%s: set judge.price to see what it costs", self._name)
+            _log.info('event=no_price judge="%s" advice="set judge.price to see what it costs"', self._name)
 
     @property
     def name(self) -> str:
@@ -79,16 +86,15 @@ class OpenAIJudge:
         """Finds out what the endpoint understands and whether the model can judge; see `probe.py`."""
         known = self._chat.dialect
         try:
-            spending = await find_dialect(
-                self._chat, self._settings.max_input_tokens, time.monotonic() + self._settings.deadline
-            )
+            deadline = self._shared.clock() + self._settings.deadline
+            spending = await find_dialect(self._chat, self._settings.max_input_tokens, deadline)
         except JudgeError:
             self._probed, self._chat.dialect = False, known
             raise
         self._epochs.note(spending.models[-1])
         self._probed = True
-        dialect = self._chat.dialect
-        logger.info("ready judge=%s model=%s mode=%s", self._name, spending.models[-1], dialect.mode)
+        if self._chat.dialect != known:
+            _log.info('event=judge_dialect judge="%s" mode=%s', self._name, self._chat.dialect.mode)
 
     def session(self, key: str) -> OpenAISession:
         """Operations for the interaction named `key`; its deadline begins now."""

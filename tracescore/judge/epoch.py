@@ -16,7 +16,22 @@ from prometheus_client import CollectorRegistry, Gauge
 STEADY = 5
 """Interactions in a row after which another model counts as a change."""
 
-logger = logging.getLogger("tracescore.judge")
+_log = logging.getLogger("tracescore.judge")
+
+
+def judge_info(registry: CollectorRegistry) -> Gauge:
+    """The metric that says which judge gives the scores."""
+    return Gauge(
+        "tracescore_judge_info",
+        "1 for the judge in use; a new epoch means that scores before and after are not comparable.",
+        ["judge", "epoch", "model", "prompts", "embedder", "fingerprint"],
+        registry=registry,
+    )
+
+
+def fingerprint(*parts: str) -> str:
+    """12 hex digits of everything that scores depend on."""
+    return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:12]
 
 
 class Epochs:
@@ -32,18 +47,13 @@ class Epochs:
         self._fixed = (prompts, embedder, repr(sorted(parameters.items())))
         self._candidate = ""
         self._times = 0
-        self._info = Gauge(
-            "tracescore_judge_info",
-            "1 for the judge in use; a new epoch means that scores before and after are not comparable.",
-            ["judge", "epoch", "model", "prompts", "embedder", "fingerprint"],
-            registry=registry,
-        )
+        self._info = judge_info(registry)
         self._show()
 
     @property
     def fingerprint(self) -> str:
-        """12 hex digits of everything that scores depend on."""
-        return hashlib.sha256("\x00".join((self.model, *self._fixed)).encode()).hexdigest()[:12]
+        """See the module; 12 hex digits."""
+        return fingerprint(self.model, *self._fixed)
 
     @property
     def settled(self) -> bool:
@@ -66,7 +76,9 @@ class Epochs:
     def _step(self, model: str) -> None:
         self.number += 1
         self.model, self._candidate, self._times = model, "", 0
-        logger.warning("judge changed epoch=%d fingerprint=%s", self.number, self.fingerprint)
+        _log.warning(
+            'event=judge_changed judge="%s" epoch=%d fingerprint=%s', self._judge, self.number, self.fingerprint
+        )
         self._show()
         if self.on_step is not None:
             self.on_step()

@@ -15,8 +15,8 @@ from typing import Any
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
 from tracescore.judge.chat import Ask, Chat, Dialect, Rejected, Spending
 from tracescore.judge.operations import Verdict, Vocabulary
-from tracescore.judge.prompt import verify_prompt
-from tracescore.judge.replies import Drop, Evidence, read_verdicts
+from tracescore.judge.prompt import VERIFY
+from tracescore.judge.replies import Drop, Quotable, read_verdicts
 
 LENGTH = 6_000
 """Tokens of the long text: more than the 2,048 or 4,096 to which local runtimes cut by default."""
@@ -34,7 +34,6 @@ _STATEMENTS = {
     "s3": "The code word of locker 9 was changed in March.",
     "s4": "The code word of locker 3 is cinnamon.",
 }
-_MODES = {"json_schema": "json_object", "json_object": "text"}
 
 
 def long_text(size: int) -> list[str]:
@@ -46,7 +45,7 @@ def long_text(size: int) -> list[str]:
 async def find_dialect(chat: Chat, max_input: int, deadline: float) -> Spending:
     """Leaves `chat` in the richest dialect, from its present one down, that works; returns what that has cost.
 
-    `deadline` is in monotonic seconds.
+    `deadline` is by the clock of the endpoint.
     Raises JudgeUnreachable when nothing answers, JudgeUnfit when no dialect works.
     """
     spending = chat.spending()
@@ -69,9 +68,8 @@ async def find_dialect(chat: Chat, max_input: int, deadline: float) -> Spending:
 def _question(evidence: list[str], deadline: float) -> Ask[tuple[dict[str, Verdict], dict[str, Drop]]]:
     rows = [{"id": name, "text": text} for name, text in _STATEMENTS.items()]
     data: Mapping[str, Any] = {"evidence": evidence, "question": "", "statements": rows}
-    read = partial(read_verdicts, ids=tuple(_STATEMENTS), evidence=Evidence(evidence), vocabulary=Vocabulary.SUPPORT)
-    prompt = verify_prompt(Vocabulary.SUPPORT)
-    return Ask("probe", prompt, data, "verdicts", read, 4_096, deadline)
+    read = partial(read_verdicts, ids=tuple(_STATEMENTS), evidence=Quotable(evidence), vocabulary=Vocabulary.SUPPORT)
+    return Ask("probe", VERIFY[Vocabulary.SUPPORT], data, "verdicts", read, 4_096, deadline)
 
 
 def _poorer(dialect: Dialect, error: JudgeError) -> Dialect | None:

@@ -12,11 +12,15 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any
+from typing import Any, Literal, get_args
 
 import orjson
 
 from tracescore.judge.operations import Vocabulary
+
+Operation = Literal["reverse_questions", "required_parts", "claims", "verify", "probe"]
+"""What a request is made for."""
+OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
 MARK = "tracescore-"
 """How the codes begin, so that a prompt is recognised as the judge's where a gateway records it."""
@@ -42,23 +46,8 @@ class Prompt:
 
 
 def encode(data: Mapping[str, Any]) -> str:
-    r"""`data` as one line of JSON in which no text can look like a marker of a chat template (<|im_end|>, </s>).
-
-    Lone surrogates, which JSON cannot carry, become question marks.
-    """
-    try:
-        line = orjson.dumps(data).decode()
-    except orjson.JSONEncodeError:
-        line = orjson.dumps(_without_surrogates(data)).decode()
-    return re.sub(r"<(?=[|/])", r"\\u003c", line)
-
-
-def _without_surrogates(value: Any) -> Any:
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
-    if isinstance(value, Mapping):
-        return {key: _without_surrogates(item) for key, item in value.items()}
-    return [_without_surrogates(item) for item in value] if isinstance(value, list | tuple) else value
+    r"""`data` as one line of JSON in which no text can look like a marker of a chat template (<|im_end|>, </s>)."""
+    return re.sub(r"<(?=[|/])", r"\\u003c", orjson.dumps(data).decode())
 
 
 def tokens(text: str) -> int:
@@ -66,7 +55,7 @@ def tokens(text: str) -> int:
 
     English takes about four bytes a token, Chinese and Hindi about three.
     """
-    return len(text.encode("utf-8", "replace")) // 3 + 1
+    return len(text.encode()) // 3 + 1
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -87,26 +76,23 @@ def _verdicts(vocabulary: Vocabulary) -> dict[str, Any]:
     return _object(verdicts={"type": "array", "items": _object(id=_TEXT, quote=_TEXT, verdict=verdict)})
 
 
-_SCHEMAS: dict[str, dict[str, Any]] = {
-    "reverse_questions": _object(words=_TEXT, noncommittal={"type": "boolean"}, questions=_TEXTS),
-    "required_parts": _object(standalone=_TEXT, parts=_TEXTS),
-    "claims": _object(claims={"type": "array", "items": _object(**{"from": _TEXT, "text": _TEXT})}),
-    **{f"verify_{vocabulary.name.lower()}": _verdicts(vocabulary) for vocabulary in Vocabulary},
-}
-
-
-def _load(name: str) -> Prompt:
+def _load(name: str, schema: Mapping[str, Any]) -> Prompt:
     text = resources.files("tracescore.judge").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
     match = _VERSION.match(text)
     if match is None:
         raise ValueError(f"judge/prompts/{name}.md: the first line must be `version: N`")
-    return Prompt(name, int(match[1]), text[match.end() :].strip(), _SCHEMAS[name])
+    return Prompt(name, int(match[1]), text[match.end() :].strip(), schema)
 
 
-PROMPTS: Mapping[str, Prompt] = {name: _load(name) for name in _SCHEMAS}
+REVERSE_QUESTIONS = _load("reverse_questions", _object(words=_TEXT, noncommittal={"type": "boolean"}, questions=_TEXTS))
+REQUIRED_PARTS = _load("required_parts", _object(standalone=_TEXT, parts=_TEXTS))
+CLAIMS = _load("claims", _object(claims={"type": "array", "items": _object(**{"from": _TEXT, "text": _TEXT})}))
+VERIFY: Mapping[Vocabulary, Prompt] = {
+    vocabulary: _load(f"verify_{vocabulary.name.lower()}", _verdicts(vocabulary)) for vocabulary in Vocabulary
+}
+"""The prompts whose verdicts are the words of a vocabulary."""
+
+PROMPTS: Mapping[str, Prompt] = {
+    prompt.name: prompt for prompt in (REVERSE_QUESTIONS, REQUIRED_PARTS, CLAIMS, *VERIFY.values())
+}
 """All prompts by name. A change of wording is a new version: scores of different versions are not compared."""
-
-
-def verify_prompt(vocabulary: Vocabulary) -> Prompt:
-    """The prompt whose verdicts are the words of `vocabulary`."""
-    return PROMPTS[f"verify_{vocabulary.name.lower()}"]

@@ -55,6 +55,7 @@ _DECODER = json.JSONDecoder(object_pairs_hook=_distinct, parse_constant=_no_cons
 def parse(text: str, key: str) -> tuple[dict[str, Any], bool]:
     """The one object of a reply that has `key`, and whether the reply had to be repaired to find it.
 
+    Its texts are such that any encoding can carry them: JSON can spell out half of a character pair.
     Raises JudgeError: judge_refused for a refusal in plain words, else judge_unreadable.
     """
     stripped = text.strip()
@@ -64,16 +65,25 @@ def parse(text: str, key: str) -> tuple[dict[str, Any], bool]:
         raise _unreadable(f"the reply has {len(stripped)} characters")
     whole = _whole(stripped)
     if isinstance(whole, dict) and key in whole:
-        return whole, False
+        return _clean(whole), False
     found = [item for item in _objects(stripped) if key in item]
     if not found:
         bare = _whole(_outside_reasoning(stripped))
         if isinstance(bare, list):
-            return {key: bare}, True
+            return {key: _clean(bare)}, True
         raise _nothing_found(stripped, key)
     if any(item != found[0] for item in found):
         raise _unreadable(f"the reply holds {len(found)} different objects")
-    return found[0], True
+    return _clean(found[0]), True
+
+
+def _clean(value: Any) -> Any:
+    """The value with a question mark for each half of a character pair."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_clean(key): _clean(item) for key, item in value.items()}
+    return [_clean(item) for item in value] if isinstance(value, list) else value
 
 
 def _nothing_found(text: str, key: str) -> JudgeError:
@@ -142,7 +152,7 @@ def read_questions(reply: Mapping[str, Any], answer: str, n: int) -> ReverseQues
     if not isinstance(noncommittal, bool):
         raise _unreadable(f"noncommittal: true or false expected; got {type(noncommittal).__name__}")
     words = _text(reply.get("words", ""), "words")
-    if noncommittal and not Evidence([answer]).holds(words):
+    if noncommittal and not Quotable([answer]).holds(words):
         raise _unreadable("words: they do not stand in the answer")
     questions = _texts(reply.get("questions"), "questions")[:n]
     check_script(questions, answer)
@@ -181,7 +191,7 @@ def read_claims(reply: Mapping[str, Any], sentences: Mapping[str, str]) -> tuple
 
 
 def read_verdicts(
-    reply: Mapping[str, Any], ids: Sequence[str], evidence: Evidence, vocabulary: Vocabulary
+    reply: Mapping[str, Any], ids: Sequence[str], evidence: Quotable, vocabulary: Vocabulary
 ) -> tuple[dict[str, Verdict], dict[str, Drop]]:
     """Verdicts by id, and for every other id, asked for or not, why it has none."""
     rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in ids}
@@ -199,7 +209,7 @@ def read_verdicts(
     return verdicts, drops
 
 
-def _settle(rows: Sequence[Mapping[str, Any]], words: Mapping[str, str], evidence: Evidence) -> Verdict | Drop:
+def _settle(rows: Sequence[Mapping[str, Any]], words: Mapping[str, str], evidence: Quotable) -> Verdict | Drop:
     """What the rows of one statement amount to: they must agree, and show evidence where they give credit."""
     if not rows:
         return "missing"
@@ -245,7 +255,7 @@ def fold(text: str) -> str:
     return "".join(unicodedata.normalize("NFKC", text.translate(_PLAIN)).casefold().split())
 
 
-class Evidence:
+class Quotable:
     """Texts that quotes are looked up in."""
 
     def __init__(self, texts: Sequence[str]) -> None:

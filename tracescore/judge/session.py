@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from tracescore.judge.cache import Cache
 from tracescore.judge.chat import Ask, Chat
 from tracescore.judge.epoch import Epochs
 from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
-from tracescore.judge.prompt import PROMPTS, tokens
+from tracescore.judge.prompt import CLAIMS, REQUIRED_PARTS, REVERSE_QUESTIONS, VERIFY, Operation, Prompt, tokens
 from tracescore.judge.replies import Drop
 from tracescore.judge.sentences import split
 from tracescore.judge.verification import Verification
@@ -43,6 +42,7 @@ class Shared:
     embedder: Embedder | None
     deadline: float
     max_input: int
+    clock: Callable[[], float]
 
 
 class OpenAISession:
@@ -52,7 +52,7 @@ class OpenAISession:
         self._shared = shared
         self._key = key
         self._epoch = shared.epochs.number
-        self._deadline = time.monotonic() + shared.deadline
+        self._deadline = shared.clock() + shared.deadline
         self._spending = shared.chat.spending()
         self._models: set[str] = set()
         self._noted = False
@@ -74,6 +74,7 @@ class OpenAISession:
         ask = partial(
             self._asking,
             "reverse_questions",
+            REVERSE_QUESTIONS,
             {"answer": answer, "count": n},
             "questions",
             partial(replies.read_questions, answer=answer, n=n),
@@ -91,6 +92,7 @@ class OpenAISession:
         ask = partial(
             self._asking,
             "required_parts",
+            REQUIRED_PARTS,
             {"history": turns, "question": question},
             "parts",
             partial(replies.read_parts, question=question, history=texts),
@@ -116,7 +118,8 @@ class OpenAISession:
         room = _ROOM + 2 * sum(tokens(sentence) for sentence in sentences.values())
         self._fits(question, *sentences.values())
         read = partial(replies.read_claims, sentences=sentences)
-        claims, dropped = await self._asking("claims", {"question": question, "sentences": rows}, "claims", read, room)
+        data = {"question": question, "sentences": rows}
+        claims, dropped = await self._asking("claims", CLAIMS, data, "claims", read, room)
         self._shared.count_drop("unanchored", dropped)
         return claims
 
@@ -130,7 +133,8 @@ class OpenAISession:
         order = list(range(len(statements)))
         random.Random(f"{self._key} {vocabulary.name}").shuffle(order)  # noqa: S311 - an order, not a secret
         named = {f"s{place}": statements[index] for place, index in enumerate(order, 1)}
-        verification = Verification(self._asking, self._shared.count_drop, evidence, vocabulary, question)
+        asking = partial(self._asking, "verify", VERIFY[vocabulary])
+        verification = Verification(asking, self._shared.count_drop, evidence, vocabulary, question)
         await verification.choose_windows(named, self._shared.max_input, self._shared.embedder)
         verdicts = await verification.run(named)
         by_index = {index: verdicts.get(f"s{place}") for place, index in enumerate(order, 1)}
@@ -158,10 +162,14 @@ class OpenAISession:
         return cast("T", await self._own.get(key, shared))
 
     async def _asking(
-        self, name: str, data: Mapping[str, Any], key: str, read: Callable[[Mapping[str, Any]], T], room: int
+        self,
+        operation: Operation,
+        prompt: Prompt,
+        data: Mapping[str, Any],
+        key: str,
+        read: Callable[[Mapping[str, Any]], T],
+        room: int,
     ) -> T:
-        prompt = PROMPTS[name]
-        operation: Any = "verify" if name.startswith("verify") else name
         ask = Ask(operation, prompt, data, key, read, room, self._deadline)
         try:
             value = await self._shared.chat.ask(ask, self._spending)

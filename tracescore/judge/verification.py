@@ -11,7 +11,7 @@ from tracescore.errors import JudgeError
 from tracescore.formulas import Vector
 from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.prompt import tokens
-from tracescore.judge.replies import Drop, Evidence, read_verdicts
+from tracescore.judge.replies import Drop, Quotable, read_verdicts
 from tracescore.judge.windows import nearness, passages, window
 from tracescore.together import together
 
@@ -20,8 +20,8 @@ _BATCH, _WINDOW_BATCH, _AGAIN_BATCH = 20, 5, 3
 """Statements per request: with all the evidence, with a window of it, and when asked for the second time."""
 
 Found = tuple[dict[str, Verdict], dict[str, Drop]]
-Asking = Callable[[str, Mapping[str, Any], str, Callable[[Mapping[str, Any]], Found], int], Awaitable[Found]]
-"""Sends a prompt by name with data; then the key of the reply, its reader, and the room for it in tokens."""
+Asking = Callable[[Mapping[str, Any], str, Callable[[Mapping[str, Any]], Found], int], Awaitable[Found]]
+"""Sends data under the prompt of the vocabulary; then the key of the reply, its reader, and its room in tokens."""
 
 
 class Verification:
@@ -38,7 +38,7 @@ class Verification:
         self._asking = asking
         self._count_drop = count_drop
         self._evidence = evidence
-        self._folded = Evidence(evidence)
+        self._quotable = Quotable(evidence)
         self._vocabulary = vocabulary
         self._question = question
         self._batch = _BATCH
@@ -76,9 +76,8 @@ class Verification:
     async def _ask(self, named: Mapping[str, str], names: Sequence[str]) -> dict[str, Verdict]:
         rows = [{"id": name, "text": named[name]} for name in names]
         data = {"evidence": self._seen(names), "question": self._question, "statements": rows}
-        read = partial(read_verdicts, ids=names, evidence=self._folded, vocabulary=self._vocabulary)
-        prompt = f"verify_{self._vocabulary.name.lower()}"
-        verdicts, drops = await self._asking(prompt, data, "verdicts", read, _ROOM + len(names) * _ROOM_PER_VERDICT)
+        read = partial(read_verdicts, ids=names, evidence=self._quotable, vocabulary=self._vocabulary)
+        verdicts, drops = await self._asking(data, "verdicts", read, _ROOM + len(names) * _ROOM_PER_VERDICT)
         for drop in drops.values():
             self._count_drop(drop, 1)
         return verdicts

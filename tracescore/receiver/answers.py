@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 from google.rpc.status_pb2 import Status
+from grpc import StatusCode
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
     ExportLogsPartialSuccess,
     ExportLogsServiceResponse,
@@ -31,9 +32,10 @@ def exported(signal: Signal, rejected: int, json: bool = False) -> bytes:
     return ExportLogsServiceResponse(partial_success=records).SerializeToString()
 
 
-def status(code: int, message: str, json: bool = False) -> bytes:
-    """The body of an error: `code` is a google.rpc.Code."""
+def status(code: StatusCode, message: str, json: bool = False) -> bytes:
+    """The body of an error."""
+    number = code.value[0]
     if json:
-        return orjson.dumps({"code": code, "message": message})
-    body: bytes = Status(code=code, message=message).SerializeToString()
+        return orjson.dumps({"code": number, "message": message})
+    body: bytes = Status(code=number, message=message).SerializeToString()
     return body

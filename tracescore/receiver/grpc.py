@@ -19,7 +19,7 @@ from google.rpc import error_details_pb2, status_pb2
 from tracescore.errors import ListenError
 from tracescore.listener import bind
 from tracescore.receiver import answers
-from tracescore.receiver.intake import Intake, Refused, Relay, Signal, inflate
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, Relay, Signal, crowded, inflate
 
 SERVICES: dict[str, Signal] = {
     "opentelemetry.proto.collector.trace.v1.TraceService": "traces",
@@ -27,19 +27,21 @@ SERVICES: dict[str, Signal] = {
     "opentelemetry.proto.collector.metrics.v1.MetricsService": "metrics",
 }
 
-_CODES: dict[int, grpc.StatusCode] = {code.value[0]: code for code in grpc.StatusCode}
 _SETTING = "receiver.grpc.listen"
 _GRACE = 5.0
 """Seconds that requests in flight have at shutdown; as for the other listeners."""
 
+
 Context = grpc.aio.ServicerContext[bytes, bytes]
-Export = Callable[[bytes, Context], Awaitable[bytes]]
+Export = Callable[[AsyncIterator[bytes], Context], Awaitable[bytes]]
+Read = Callable[[AsyncIterator[bytes]], Awaitable[bytes]]
 
 
 @asynccontextmanager
-async def serving_grpc(intake: Intake, address: str) -> AsyncIterator[str]:
+async def serving_grpc(intake: Intake, address: str, patience: float = 10.0) -> AsyncIterator[str]:
     """Serves on `address` while the block runs and yields the address really bound.
 
+    A message must have come in within `patience` seconds; senders wait for as long or less.
     Requests in flight are answered before the block is left. ListenError when the address is taken or not ours.
     """
     server = grpc.aio.server(
@@ -49,10 +51,12 @@ async def serving_grpc(intake: Intake, address: str) -> AsyncIterator[str]:
             ("grpc.per_message_decompression", 0),  # inflated by `inflate`, which knows when to stop
         ]
     )
+    readers = anyio.Semaphore(BODIES_IN_FLIGHT)
     for service, signal in SERVICES.items():
+        read = partial(_read, readers=readers, patience=patience)
         relay, method = intake.relay, f"/{service}/Export"
-        export = _export(intake, signal) if relay is None else _pass_on(intake, relay, signal, method)
-        handler = grpc.unary_unary_rpc_method_handler(export)
+        export = _export(intake, signal, read) if relay is None else _pass_on(intake, relay, signal, method, read)
+        handler = grpc.stream_unary_rpc_method_handler(export)
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, {"Export": handler})])
     bind(address, _SETTING).close()  # says what is wrong; gRPC itself only says that something is
     try:
@@ -67,9 +71,16 @@ async def serving_grpc(intake: Intake, address: str) -> AsyncIterator[str]:
             await server.stop(_GRACE)
 
 
-def _export(intake: Intake, signal: Signal) -> Export:
-    async def export(body: bytes, context: Context) -> bytes:
+def _export(intake: Intake, signal: Signal, read: Read) -> Export:
+    """The handler of a signal's Export.
+
+    To gRPC its request is a stream, which looks the same on the wire, so that a message is read only when there is
+    room for it: one of a unary method is read before anybody is asked.
+    """
+
+    async def export(messages: AsyncIterator[bytes], context: Context) -> bytes:
         try:
+            body = await read(messages)
             rejected = await intake.accept("grpc", signal, body, _encoding(body))
         except Refused as refused:
             await _refuse(intake, context, refused)
@@ -78,14 +89,15 @@ def _export(intake: Intake, signal: Signal) -> Export:
     return export
 
 
-def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str) -> Export:
+def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Read) -> Export:
     """Answers with what the destination answers to the same message with the same metadata."""
 
-    async def export(body: bytes, context: Context) -> bytes:
-        encoding = _encoding(body)
+    async def export(messages: AsyncIterator[bytes], context: Context) -> bytes:
         if not relay.over_grpc:
             await _refuse(intake, context, Refused("no_destination", "exporters.forward.grpc is not set; use HTTP"))
         try:
+            body = await read(messages)
+            encoding = _encoding(body)
             plain = inflate(body, encoding, intake.max_request)
         except Refused as refused:
             await _refuse(intake, context, refused)
@@ -104,7 +116,19 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str) -> Expor
 async def _refuse(intake: Intake, context: Context, refused: Refused) -> NoReturn:
     intake.count_refused("grpc", refused.reason)
     trailers = _retry_trailers(refused, intake.retry_after) if refused.verdict.retryable else ()
-    await context.abort(_CODES[refused.verdict.grpc_code], refused.message, trailers)
+    await context.abort(refused.verdict.grpc, refused.message, trailers)
+
+
+async def _read(messages: AsyncIterator[bytes], readers: anyio.Semaphore, patience: float) -> bytes:
+    """The one message of a request; raises Refused when there is no room for it in time, or none comes."""
+    try:
+        with anyio.fail_after(patience):
+            async with readers:
+                return await anext(messages)
+    except TimeoutError:
+        raise crowded() from None
+    except StopAsyncIteration:
+        raise Refused("malformed", "a message expected; got none") from None
 
 
 def _encoding(body: bytes) -> str:
@@ -119,7 +143,7 @@ def _retry_trailers(refused: Refused, retry_after: float) -> tuple[tuple[str, by
     retry = error_details_pb2.RetryInfo(retry_delay=delay)
     detail = any_pb2.Any()
     detail.Pack(retry)
-    status = status_pb2.Status(code=refused.verdict.grpc_code, message=refused.message, details=[detail])
+    status = status_pb2.Status(code=refused.verdict.grpc.value[0], message=refused.message, details=[detail])
     return (
         ("grpc-status-details-bin", status.SerializeToString()),
         ("google.rpc.retryinfo-bin", retry.SerializeToString()),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
 import anyio
@@ -15,8 +16,9 @@ from grpc import StatusCode
 from isal import isal_zlib
 from prometheus_client import CollectorRegistry, Counter
 
+from tracescore import logs
 from tracescore.config import Receiver as Settings
-from tracescore.errors import DecodeError
+from tracescore.errors import DecodeError, TracescoreError
 from tracescore.model import RawLog, RawSpan
 from tracescore.receiver import otlp_json
 from tracescore.receiver.split import Admits, Split, split_logs, split_traces
@@ -38,34 +40,39 @@ RefusalReason = Literal[
     "no_destination",
 ]
 
+BODIES_IN_FLIGHT = 8
+"""Bodies of the largest size that may be on their way in at once, by one protocol, over all connections."""
+
 _WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 """Content encoding -> zlib's name for its header; HTTP's `deflate` is the zlib format."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a refusal is in both protocols: HTTP status and google.rpc.Code."""
+    """What a refusal is in both protocols."""
 
-    http_status: int
-    grpc_code: int
+    http: HTTPStatus
+    grpc: StatusCode
     retryable: bool = False
 
 
 REFUSALS: dict[RefusalReason, Verdict] = {
-    "malformed": Verdict(400, 3),  # INVALID_ARGUMENT
-    "too_large": Verdict(413, 8),  # RESOURCE_EXHAUSTED; without RetryInfo this tells the sender to give up
-    "unsupported_type": Verdict(415, 3),
-    "unsupported_encoding": Verdict(415, 12),  # UNIMPLEMENTED
+    "malformed": Verdict(HTTPStatus.BAD_REQUEST, StatusCode.INVALID_ARGUMENT),
+    # Without RetryInfo this code tells the sender to give up.
+    "too_large": Verdict(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, StatusCode.RESOURCE_EXHAUSTED),
+    "unsupported_type": Verdict(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.INVALID_ARGUMENT),
+    "unsupported_encoding": Verdict(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.UNIMPLEMENTED),
     # Not 429: older exporters take that as final and drop the batch.
-    "full": Verdict(503, 14, retryable=True),  # UNAVAILABLE
-    "failed": Verdict(503, 14, retryable=True),
-    "unreachable": Verdict(503, 14, retryable=True),  # where requests are passed on, nobody answers
-    "no_destination": Verdict(501, 12),
+    "full": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    "failed": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    # Where requests are passed on: nobody answers; the destination takes the other protocol only.
+    "unreachable": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    "no_destination": Verdict(HTTPStatus.NOT_IMPLEMENTED, StatusCode.UNIMPLEMENTED),
 }
 """How each refusal is answered; a client that has gone gets no answer."""
 
 
-class Refused(Exception):
+class Refused(TracescoreError):
     """A request that is answered with an error: why, and in words for the sender."""
 
     def __init__(self, reason: RefusalReason, message: str) -> None:
@@ -204,8 +211,8 @@ class Intake:
             pending = self._sink.take(split.spans, split.logs)
             if pending is not None:
                 await pending
-        except Exception:  # noqa: BLE001 - whatever it is, the sender must not take it for an answer about its data
-            _log.exception("event=take_failed spans=%d log_records=%d", len(split.spans), len(split.logs))
+        except Exception as error:  # noqa: BLE001 - whatever it is, the sender must not take it for an answer to its data
+            logs.defect(_log, error, spans=len(split.spans), log_records=len(split.logs))
             raise Refused("failed", f"internal error; send again in {self.retry_after:g} s") from None
 
 
@@ -240,6 +247,11 @@ def inflate(body: bytes, encoding: str, max_size: int) -> bytes:
 def too_large(max_size: int) -> Refused:
     """The refusal of a body above the limit."""
     return Refused("too_large", f"body: at most {max_size} bytes expected; send smaller batches")
+
+
+def crowded() -> Refused:
+    """The refusal of a body that comes together with too many others."""
+    return Refused("full", "too many requests at once; send again later")
 
 
 class _Metrics:

@@ -24,6 +24,9 @@ from tracescore.model import RawLog, RawSpan
 Admits = Callable[[bytes], bool]
 """Whether the trace of these 16 bytes is wanted. Pure: the same answer for the same id."""
 
+_TRACE_ID = b"\n\x10"
+"""Field 1 with 16 bytes: how nearly every span begins. Where the trace id comes later, the parser finds it."""
+
 Parsed = TypeVar("Parsed", bound=message.Message)
 
 
@@ -49,17 +52,19 @@ def split_traces(body: bytes, admits: Admits) -> Split:
     """
     spans: list[RawSpan] = []
     received = rejected = 0
-    last, verdict = b"", None
+    last: bytes | None = None
+    trace_id, verdict = b"", None
     for resource, scope, records in _groups(body):
         received += len(records)
         if not _sound(resource, scope):
             rejected += len(records)
             continue
         for record in records:
-            # Field 1 with 16 bytes; where it comes later, the parser finds it.
-            trace_id = record[2:18] if record.startswith(b"\n\x10") else _trace_id(_SpanId, record)
-            if trace_id != last:  # spans of one trace mostly stand together
-                last, verdict = trace_id, admits(trace_id) if _is_id(trace_id, 16) else None
+            head = record[:18]
+            if head != last:  # spans of one trace mostly stand together
+                plain = head.startswith(_TRACE_ID)
+                last, trace_id = (head, head[2:]) if plain else (None, _trace_id(_SpanId, record))
+                verdict = admits(trace_id) if _is_id(trace_id, 16) else None
             if verdict is False:
                 continue
             span = _parsed(Span, record) if verdict else None

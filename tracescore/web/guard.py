@@ -4,50 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 
 from tracescore.config import Web
-from tracescore.errors import UsageError
+from tracescore.config_types import host_port, is_loopback
 
 COOKIE = "tracescore"
-LOCAL_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-def host_of(address: str) -> str:
-    """The host of `HOST`, `HOST:PORT`, `[V6]` or `[V6]:PORT`, in lower case."""
-    if address.startswith("["):
-        return address[1:].partition("]")[0].lower()
-    return address.partition(":")[0].lower()
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 class Guard:
-    """Checks the Host header and the token of a request.
-
-    Raises UsageError when the page would be open to other machines without a token.
-    """
+    """Checks the Host header and the token of a request. UsageError when the token cannot be read."""
 
     def __init__(self, settings: Web) -> None:
-        host = host_of(settings.listen)
-        if settings.token is None and not is_loopback(host):
-            raise UsageError(
-                f"web.token: missing, and the page shows your users' texts to whoever reaches {settings.listen}; "
-                "set web.token (env or file), or let web.listen be an address such as 127.0.0.1:9465"
-            )
-        self._hosts = LOCAL_NAMES | {host} if is_loopback(host) else None
+        self._local = is_loopback(host_port(settings.listen)[0])
         self._token = settings.token.read("web.token").encode() if settings.token else None
         self.cookie = _cookie_value(self._token) if self._token else ""
 
-    def host_allowed(self, host: str) -> bool:
+    def host_allowed(self, header: str) -> bool:
         """False when a page of another site made its own name point to this machine (DNS rebinding)."""
-        return self._hosts is None or host_of(host) in self._hosts
+        try:
+            return not self._local or is_loopback(host_port(header, default=80)[0])
+        except ValueError:
+            return False
 
     def token_allowed(self, token: str) -> bool:
         """Whether this is the token, in time that does not depend on how much of it is right."""

@@ -10,28 +10,25 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qs
 
 from prometheus_client import CollectorRegistry, Counter
 
+from tracescore import logs
+from tracescore.asgi import Receive, Response, Scope, Send, headers_of, respond
 from tracescore.config import Web
+from tracescore.ledger import Snapshot
 from tracescore.model import Clock, Measure, Result
 from tracescore.web import views
 from tracescore.web.guard import COOKIE, Guard
-from tracescore.web.ledger import Ledger
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
 
-log = logging.getLogger("tracescore.web")
+_log = logging.getLogger("tracescore.web")
 
-Message = dict[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-
-TRACE_PATH = re.compile(r"/interactions/([0-9a-f]{32})", re.ASCII)
+TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
 LARGEST_LOGIN = 4096
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 413, 500)
@@ -41,11 +38,11 @@ CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
 SAFETY = (
-    (b"content-security-policy", CONTENT_POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cache-control", b"no-store"),
+    ("content-security-policy", CONTENT_POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),
 )
 """On every response: nothing is run, framed, guessed at, leaked by a link or kept in a cache."""
 
@@ -61,40 +58,30 @@ class Request:
     receive: Receive
 
     @classmethod
-    def of(cls, scope: Mapping[str, Any], receive: Receive) -> Request:
+    def of(cls, scope: Scope, receive: Receive) -> Request:
         """Reads an ASGI scope."""
-        headers = {name.decode("latin-1"): value.decode(errors="replace") for name, value in scope["headers"]}
         query = scope["query_string"].decode(errors="replace")
-        return cls(scope["method"], scope["path"], query, headers, receive)
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """A whole response."""
-
-    status: int
-    body: bytes
-    content_type: str = HTML
-    headers: tuple[tuple[str, str], ...] = ()
+        return cls(scope["method"], scope["path"], query, headers_of(scope), receive)
 
 
 class Pages:
     """Keeps the last results and shows them.
 
     `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
-    to the URLs we receive at; `targets` are the scores below which a number is marked. Raises UsageError when
-    the page would be open to other machines without a token.
+    to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
+    convention, the setting that makes it record content. Raises UsageError when the token cannot be read.
     """
 
     def __init__(
         self,
         settings: Web,
-        ledger: Callable[[], Ledger],
+        ledger: Callable[[], Snapshot],
         clock: Clock,
         registry: CollectorRegistry,
         *,
         endpoints: Mapping[str, str],
         targets: Mapping[Measure, float],
+        switch: Callable[[str], str],
     ) -> None:
         self._guard = Guard(settings)
         self._keep = settings.keep
@@ -102,6 +89,7 @@ class Pages:
         self._clock = clock
         self._endpoints = endpoints
         self._targets = targets
+        self._switch = switch
         self._recent = Recent(settings.keep)
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
@@ -116,19 +104,17 @@ class Pages:
     async def close(self) -> None:
         """Nothing to release."""
 
-    async def __call__(self, scope: Mapping[str, Any], receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """The ASGI app."""
-        if scope["type"] != "http":
-            await send({"type": "websocket.close"})
-            return
         request = Request.of(scope, receive)
         try:
             response = await self._respond(request)
         except Exception as error:  # noqa: BLE001 - one bad page must not hide the others
-            log.error("event=page_failed error=%s", type(error).__name__)  # noqa: TRY400 - the trace may hold user text
+            logs.defect(_log, error)
             response = _message(500, "This page cannot be shown", "It failed inside tracescore; its log says when.")
         self._requests.labels(str(response.status)).inc()
-        await _send(response, send, with_body=request.method != "HEAD")
+        safe = replace(response, headers=(*SAFETY, *response.headers))
+        await respond(send, safe, with_body=request.method != "HEAD")
 
     async def _respond(self, request: Request) -> Response:
         if not self._guard.host_allowed(request.headers.get("host", "")):
@@ -152,18 +138,25 @@ class Pages:
         except ValueError as error:
             return _message(400, "This cannot be shown", f"{error}.")
         values = views.overview(self._recent, self._ledger(), chosen, self._targets)
-        about = {"now": self._clock(), "keep": self._keep, "endpoints": self._endpoints, "targets": self._targets}
-        return Response(200, page("overview.html", **values, **about))
+        silent = views.silent_conventions(self._recent.results())
+        about = {
+            "now": self._clock(),
+            "keep": self._keep,
+            "endpoints": self._endpoints,
+            "targets": self._targets,
+            "switches": [(convention, self._switch(convention)) for convention in silent],
+        }
+        return _html(200, page("overview.html", **values, **about))
 
     def _trace(self, path: str) -> Response:
         match = TRACE_PATH.fullmatch(path)
-        kept = self._recent.of_trace(match[1]) if match else []
+        kept = self._recent.of_trace(match[1].lower()) if match else []
         if not kept:
             unknown = f"No interaction of this trace is among the last {self._keep:,}, which is what this page keeps."
             misspelt = "An interaction stands under /interactions/ and the 32 hex digits of its trace id."
             return _message(404, "Nothing here", unknown if match else misspelt)
-        values = views.trace(kept, kept[0].result.interaction.trace_id, self._targets)
-        return Response(200, page("interaction.html", **values))
+        values = {"kept": kept, "trace_id": kept[0].result.interaction.trace_id, "targets": self._targets}
+        return _html(200, page("interaction.html", **values))
 
     async def _login(self, request: Request) -> Response:
         text = request.query
@@ -179,17 +172,21 @@ class Pages:
         # Only pages of ours are led to: an address from outside could be another site's.
         target = target if TRACE_PATH.fullmatch(target) else "/"
         cookie = f"{COOKIE}={self._guard.cookie}; Path=/; HttpOnly; SameSite=Strict"
-        return Response(303, b"", headers=(("location", target), ("set-cookie", cookie)))
+        return _html(303, b"", headers=(("location", target), ("set-cookie", cookie)))
+
+
+def _html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+    return Response(status, body, HTML, headers)
 
 
 def _ask_for_token(path: str, *, wrong: bool) -> Response:
     target = path if TRACE_PATH.fullmatch(path) else "/"
-    return Response(401, page("login.html", next=target, wrong=wrong), headers=(("www-authenticate", "Bearer"),))
+    return _html(401, page("login.html", next=target, wrong=wrong), headers=(("www-authenticate", "Bearer"),))
 
 
 def _message(status: int, title: str, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     back = status in (400, 404, 500)
-    return Response(status, page("message.html", title=title, text=text, back=back), headers=headers)
+    return _html(status, page("message.html", title=title, text=text, back=back), headers=headers)
 
 
 async def _read(receive: Receive) -> bytes | None:
@@ -203,14 +200,3 @@ async def _read(receive: Receive) -> bytes | None:
         if len(body) > LARGEST_LOGIN:
             return None
     return body
-
-
-async def _send(response: Response, send: Send, *, with_body: bool) -> None:
-    headers = [
-        *SAFETY,
-        (b"content-type", response.content_type.encode()),
-        (b"content-length", str(len(response.body)).encode()),
-        *((name.encode(), value.encode()) for name, value in response.headers),
-    ]
-    await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    await send({"type": "http.response.body", "body": response.body if with_body else b""})

@@ -68,8 +68,8 @@ def shorten(result: Result) -> Kept:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Series:
-    """What one mean is a mean of. `from_prompt`: faithfulness to the rendered prompt, which is a series apart."""
+class Population:
+    """What one mean is a mean of. `from_prompt`: faithfulness to the rendered prompt, which is one apart."""
 
     service: str
     judge: str
@@ -79,9 +79,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """Weighted mean of `count` scores of one series."""
+    """Weighted mean of the `count` scores of one population."""
 
-    series: Series
+    of: Population
     value: float
     count: int
 
@@ -133,22 +133,22 @@ def scored(results: Iterable[Result], measure: Measure) -> list[Scored]:
 
 
 def means(scores: Iterable[Scored]) -> list[Mean]:
-    """One weighted mean per series, in order of service and judge; scores of different series never meet."""
-    groups: dict[Series, list[Scored]] = {}
+    """One weighted mean per population, in order of service and judge; scores of two of them never meet."""
+    groups: dict[Population, list[Scored]] = {}
     for one in scores:
-        groups.setdefault(_series(one), []).append(one)
-    return [mean for series, members in sorted(groups.items()) if (mean := _mean(series, members))]
+        groups.setdefault(_population(one), []).append(one)
+    return [mean for of, members in sorted(groups.items()) if (mean := _mean(of, members))]
 
 
-def _mean(series: Series, members: Sequence[Scored]) -> Mean | None:
+def _mean(of: Population, members: Sequence[Scored]) -> Mean | None:
     values = [one.score.value for one in members]
     value = weighted_mean(values, [one.result.interaction.weight for one in members])
-    return None if value is None else Mean(series, value, len(values))
+    return None if value is None else Mean(of, value, len(values))
 
 
-def _series(one: Scored) -> Series:
+def _population(one: Scored) -> Population:
     from_prompt = one.score.measure == "faithfulness" and one.result.interaction.context_source == "prompt"
-    return Series(one.result.interaction.service, one.result.judge, one.result.epoch, from_prompt)
+    return Population(one.result.interaction.service, one.result.judge, one.result.epoch, from_prompt)
 
 
 def worst(scores: Iterable[Scored], most: int) -> list[Scored]:

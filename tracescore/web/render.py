@@ -7,7 +7,7 @@ from typing import Any
 
 import jinja2
 
-from tracescore.web import ledger, views, words
+from tracescore.web import views, words
 
 ITEM_NAMES = {"question": "generated", "part": "part", "claim": "claim", "reference_claim": "reference"}
 
@@ -30,8 +30,6 @@ def _environment() -> jinja2.Environment:
         good_verdicts=words.GOOD_VERDICTS,
         bad_verdicts=words.BAD_VERDICTS,
         item_names=ITEM_NAMES,
-        by_reason=ledger.by_reason,
-        total=ledger.total,
         evaluation_of=views.evaluation_of,
         telling=views.telling,
         is_score=views.is_score,

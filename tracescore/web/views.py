@@ -5,14 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, get_args
+from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from tracescore.model import LIVE_MEASURES, MEASURES, Evaluation, Item, Measure, Outcome, Result, Score, Unscored
-from tracescore.web.ledger import Ledger
-from tracescore.web.recent import Kept, Mean, Recent, Scored, means, scored, worst
+from tracescore.ledger import Snapshot
+from tracescore.model import (
+    LIVE_MEASURES,
+    MEASURES,
+    OUTCOMES,
+    Evaluation,
+    Item,
+    Measure,
+    Result,
+    Score,
+    Unscored,
+)
+from tracescore.web.recent import Mean, Recent, Scored, means, scored, worst
 
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 WORST_SHOWN, WORST_SHOWN_ALONE, LATEST_SHOWN = 5, 50, 15
 LONGEST_SERVICE = 255
 
@@ -60,7 +69,7 @@ class MeasureView:
     target: float | None
 
 
-def overview(recent: Recent, ledger: Ledger, chosen: Filter, targets: Mapping[Measure, float]) -> dict[str, Any]:
+def overview(recent: Recent, ledger: Snapshot, chosen: Filter, targets: Mapping[Measure, float]) -> dict[str, Any]:
     """The overview's figures: means and worst scores of the results kept, and the ledger."""
     results = recent.results(chosen.service)
     shown = [measure for measure in _measures(ledger, results) if chosen.measure in (None, measure)]
@@ -83,7 +92,13 @@ def overview(recent: Recent, ledger: Ledger, chosen: Filter, targets: Mapping[Me
     }
 
 
-def _measures(ledger: Ledger, results: Sequence[Result]) -> list[Measure]:
+def silent_conventions(results: Sequence[Result]) -> list[str]:
+    """The conventions whose interactions came without their texts, in order of the alphabet."""
+    told = (result.interaction for result in results)
+    return sorted({one.convention for one in told if one.state == "content_not_captured"})
+
+
+def _measures(ledger: Snapshot, results: Sequence[Result]) -> list[Measure]:
     """The measures there is anything to say of; before anything has come, those of live traffic."""
     present = set(ledger.evaluations) | {evaluation.measure for result in results for evaluation in result.evaluations}
     return [measure for measure in MEASURES if measure in (present or LIVE_MEASURES)]
@@ -92,11 +107,6 @@ def _measures(ledger: Ledger, results: Sequence[Result]) -> list[Measure]:
 def _measure_view(results: Sequence[Result], measure: Measure, most: int, target: float | None) -> MeasureView:
     scores = scored(results, measure)
     return MeasureView(measure, means(scores), worst(scores, most), target)
-
-
-def trace(kept: Sequence[Kept], trace_id: str, targets: Mapping[Measure, float]) -> dict[str, Any]:
-    """Everything kept of one trace."""
-    return {"kept": kept, "trace_id": trace_id, "targets": targets}
 
 
 def evaluation_of(result: Result, measure: Measure) -> Evaluation | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tracescore.interactions import values
-from tracescore.interactions.convention import Convention, Kind, Node, Piece, Reader, attribute, either, when
+from tracescore.interactions.convention import FLOWS, Convention, Kind, Node, Piece, Reader, attribute, either, when
 
 _KINDS: dict[str, Kind] = {
     "chat": "llm",
@@ -133,7 +133,6 @@ def _variables(node: Node) -> Iterator[Piece]:
 
 _SENT = either(attribute("gen_ai.input.messages"), _details("gen_ai.input.messages"))
 _RECEIVED = either(attribute("gen_ai.output.messages"), _details("gen_ai.output.messages"))
-_FLOWS: tuple[Kind, ...] = ("agent", "chain")
 
 CONVENTION = Convention(
     name="otel-genai",
@@ -141,8 +140,8 @@ CONVENTION = Convention(
     kind=_kind,
     marks=("gen_ai.",),
     events=(_DETAILS, *_MESSAGES, "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"),
-    input=when(_FLOWS, either(_SENT, attribute("gen_ai.workflow.input"), _message_events)),
-    output=when(_FLOWS, either(_RECEIVED, attribute("gen_ai.workflow.output"), _choice_events)),
+    input=when(FLOWS, either(_SENT, attribute("gen_ai.workflow.input"), _message_events)),
+    output=when(FLOWS, either(_RECEIVED, attribute("gen_ai.workflow.output"), _choice_events)),
     sent=either(_SENT, _message_events, _content_events("gen_ai.content.prompt", "gen_ai.prompt")),
     received=either(_RECEIVED, _choice_events, _content_events("gen_ai.content.completion", "gen_ai.completion")),
     documents=attribute("gen_ai.retrieval.documents"),

@@ -22,6 +22,6 @@ def answer(node: Node) -> Piece | None:
 def _first(node: Node, names: tuple[str, ...], suffix: str) -> Piece | None:
     for key in (*names, *(key for key in node.attributes if key.endswith(f".{suffix}"))):
         value = node.attributes.get(key)
-        if isinstance(value, str) and texts.asked(value).question is not None:
+        if isinstance(value, str) and texts.asked(value).text is not None:
             return Piece(key, value)
     return None

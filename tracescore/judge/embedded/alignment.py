@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -103,9 +104,17 @@ def similarity(a: Terms, b: Terms) -> Floats:
     near: Floats = np.clip(a.vectors @ b.vectors.T, 0, 1) ** SHARPNESS
     near[a.forms[:, None] == b.forms[None, :]] = FORM
     near[a.exact[:, None] == b.exact[None, :]] = 1.0
-    for here, there in _equal_quantities(a, b):
+    for here, there in [*_equal_quantities(a, b), *_compounds(a, b), *(pair[::-1] for pair in _compounds(b, a))]:
         near[np.ix_(here, there)] = 1.0
     return near
+
+
+def _compounds(a: Terms, b: Terms) -> Iterator[tuple[list[int], list[int]]]:
+    """Two words of `a` that `b` writes as one: log in and login."""
+    single = {word.folded: j for j, word in enumerate(b.words) if word.latin}
+    for i, (x, y) in enumerate(pairwise(a.words)):
+        if (j := single.get(x.folded + y.folded)) is not None:
+            yield [i, i + 1], [j]
 
 
 def _equal_quantities(a: Terms, b: Terms) -> Iterator[tuple[list[int], list[int]]]:

@@ -48,7 +48,7 @@ _KINDS: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
         (r"\bhow (?:often|frequently)\b|\bfrequency\b|\bwie oft\b", TIME | {"often"}),
         (r"\bwhat time\b|\b(?:opening|business|office|working|visiting) (?:hours|times)\b|\buhrzeit\b", frozenset({"clock"})),
         (r"\bwhen\b|\b(?:deadline|due date|date|expiry)\b|\bwann\b|什么时候|何时", frozenset({"clock", "day", "month", "year", *TIME})),
-        (r"\bhow (?:many|much|tall|big|large|old|fast|far|heavy|high|deep|wide|hot|cold)\b|\b(?:number|amount|capacity|population|limit|size|weight|height|age|speed|distance|dose|dosage|temperature)\b|\bwie (?:viele?|hoch|groß|alt|weit)\b|多少|几", _NUMBER),
+        (r"\bhow (?:many|much|tall|big|large|old|fast|far|heavy|high|deep|wide|hot|cold)\b|\b(?:number|amount|capacity|population|limit|allowance|quota|maximum|minimum|size|weight|height|age|speed|distance|dose|dosage|temperature)\b|\bwie (?:viele?|hoch|groß|alt|weit)\b|多少|几", _NUMBER),
         (r"\b(?:rate|percentage|interest|share|proportion)\b", frozenset({"share"})),
     )
 )  # fmt: skip
@@ -57,7 +57,7 @@ _ANNOUNCED = re.compile(
     r"(?i)\b(?:kind|type|sort|name|way|method|process|point|value|level|colou?r|reason|purpose|information|details?|"
     r"things?|happens?|main|common|available|exactly|much|many|long|often|tall|big|large|old|fast|far|heavy|high|deep|"
     r"wide|hot|cold|cost|costs|price|prices|fee|fees|fare|pay|charged?|window|duration|period|time|times|term|deadline|"
-    r"date|due|number|amount|capacity|limit|size|weight|height|age|speed|distance|dose|rate|percentage|maximum|minimum|"
+    r"date|due|number|amount|capacity|limit|allowance|quota|size|weight|height|age|speed|distance|dose|rate|percentage|maximum|minimum|"
     r"last|lasts|take|takes|hours|policy|preis|kostet|kosten)\b"
 )
 _WHICH = re.compile(

@@ -126,8 +126,9 @@ def _is_news(i: int, questions: Sequence[Asked], sentence: str, known: frozenset
     """Whether `sentence` says more than the questions did. A number may be what another part asked for."""
     if questions[i].kinds:
         return True  # it gives what was asked for
+    others = frozenset().union(*(q.kinds for q in questions))
     numbers = quantities(sentence)
-    if numbers and not questions[i].procedure and not any(q.kinds for q in questions):
+    if not questions[i].procedure and not all(n.dimension in others or "number" in others for n in numbers):
         return True
     inside = [range(q.start, q.end) for q in numbers]
     return any(

@@ -210,7 +210,7 @@ def _resolve(part: str, first: str) -> str:
 
 
 _NOUN = re.compile(
-    rf"(?i)(?:(?P<aux>do|does|did|can|will|should|must)\s+)?\b(?P<det>the|my|your|our|this|a|an|which|what|how many)\s+"
+    rf"(?i)(?:(?P<aux>do|does|did|can|will|should|must|^is|^are|^was|^were)\s+)?\b(?P<det>the|my|your|our|this|a|an|which|what|how many)\s+"
     rf"(?P<noun>(?!(?:{_AUX})\b)[\w-]+(?:\s+(?!(?:{_AUX}|{_WH}|{'|'.join(_PREPOSITIONS)}|i|you|we|they|it|that|and|or|cost|"
     r"costs|use|start|end|work|last|take|cover|include|open|close|support)\b)[\w-]+){0,3})(?P<rest>.*)$"
 )
@@ -232,7 +232,7 @@ def _topic(text: str, *, plural: bool) -> str:
             noun = noun[:1]
         if of := re.match(r"(?i)of (?:(?:the|a|an|my|your|our|this) )?([\w-]+(?: [\w-]+)?)$", rest):
             noun, det = of[1].split(), "the" if " the " in f" {of[0]} " else ""
-        if (noun[-1].endswith("s") and not noun[-1].endswith("ss")) == plural:
+        if (noun[-1].endswith("s") and not noun[-1].endswith(("ss", "us", "is"))) == plural:
             det = det if det in ("the", "my", "your", "our", "this", "") else "the"
             return f"{det} {' '.join(noun)}".strip()
     capital = re.findall(r"(?<!^)\b[A-Z][\w-]+(?: [A-Z][\w-]+)*", text)

@@ -30,6 +30,8 @@ SAME_SUBJECT = 0.6
 """Alignment from which a differing number or negation is a contradiction rather than another subject."""
 COUNTERPART = 0.56
 """Similarity (a cosine of 0.75) from which two words are compared for their negation."""
+PHRASE = 3
+"""Words of a statement that is a name or phrase and says nothing that could be negated."""
 GIVEN = 0.1
 """Share of its weight that a word of the question keeps where it is given and only the rest is news."""
 
@@ -79,7 +81,9 @@ def support(
     aligned = float(best[chosen].max(axis=0) @ weights / weights.sum())
     text = " ".join(terms.text for terms in window)
     number = bool(missing(statement.text, text))
-    if denies is None:
+    if denies is None and len(statement.words) <= PHRASE and not is_negative(statement.text):
+        negation = False
+    elif denies is None:
         negation = _negation_differs(statement, window[0], tables[chosen[0]])
     else:
         negation = denies != is_negative(window[0].text)

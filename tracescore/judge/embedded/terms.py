@@ -11,8 +11,9 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_LETTER = rf"(?:[^\W\d_{_CJK}]|[\u0900-\u097f\u0610-\u065f])"  # with the vowel signs of Hindi and Arabic
 _WORD = re.compile(
-    rf"[{_CJK}]|\d+(?:[.,:/]\d+)*|(?:[^\W\d_{_CJK}]|[\u0900-\u097f\u0610-\u065f])+(?:[-'’.&](?:[^\W\d_])+)*"
+    rf"[{_CJK}]|\d+(?:[.,:/]\d+)*|(?:{_LETTER}\.){{2,}}|{_LETTER}+(?:[-'’&]{_LETTER}+)*\d*"
 )
 _LATIN = re.compile(r"[A-Za-z\u00c0-\u024f]")
 
@@ -96,8 +97,8 @@ class Word:
 
     @property
     def folded(self) -> str:
-        """Lower case, compatibility forms unified; the II of a name is 2."""
-        return _ROMAN.get(self.text) or fold(self.text)
+        """Lower case, compatibility forms unified, without hyphens; the II of a name is 2."""
+        return _ROMAN.get(self.text) or fold(self.text).replace("-", "")
 
     @property
     def is_function(self) -> bool:

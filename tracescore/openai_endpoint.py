@@ -1,13 +1,13 @@
 """One endpoint that speaks the OpenAI API: connections, concurrency, retries, rate limits and a circuit breaker.
 
-Judge and embedder both talk through it and translate `CallFailed` into their own errors. The SDK brings
-authentication, proxies and errors; its aiohttp transport is used and its typed response models are not, because
-the two together cost more CPU per call than everything else the judge does (tests/benchmarks/judge.py).
+Judge and embedder both talk through it and translate `CallFailed` into their own errors. Of the SDK the HTTP client
+over aiohttp is used, with its connections and proxies, and nothing above it: building a request and reading a reply
+the SDK's way costs more CPU per call than everything else the judge does (tests/benchmarks/judge.py).
 """
 
 from __future__ import annotations
 
-import email.utils
+import json
 import logging
 import random
 import re
@@ -23,6 +23,7 @@ import openai
 import orjson
 
 from tracescore.errors import TracescoreError
+from tracescore.retrying import REAL_TIME, Timing, retry_after
 
 Cause = Literal["unreachable", "timeout", "rate_limited", "quota", "unfit", "rejected", "too_long", "refused"]
 """Why a call failed: no answer, too slow, 429, no money left, key or model unknown, parameters not understood,
@@ -42,8 +43,7 @@ _TOO_LONG = re.compile(
 _NO_MONEY = re.compile(r"insufficient_(quota|balance|credits?)|billing")
 _CODE = re.compile(r"[\w.-]{1,60}")
 
-logger = logging.getLogger("tracescore.endpoint")
-logging.getLogger("openai").setLevel(logging.WARNING)  # at DEBUG it would log what users wrote
+_log = logging.getLogger("tracescore.openai_endpoint")
 
 
 class CallFailed(TracescoreError):
@@ -66,9 +66,10 @@ class Circuit:
     """Stops calling an endpoint that cannot answer.
 
     Opens at once when money or credentials are at fault, and after `limit` failures in a row otherwise; then
-    lets one call through per `hold`, which doubles until that call succeeds.
+    lets one call through per `hold`, which doubles until that call succeeds. `setting` says in the log whose it is.
     """
 
+    setting: str
     clock: Callable[[], float] = time.monotonic
     limit: int = 10
     state: CircuitState = "closed"
@@ -89,7 +90,7 @@ class Circuit:
     def succeeded(self) -> None:
         """The endpoint answered."""
         if self.state != "closed":
-            logger.info("circuit closed cause=%s", self._cause)
+            _log.info("event=circuit_closed endpoint=%s cause=%s", self.setting, self._cause)
         self.state, self._failures, self._hold = "closed", 0, 0.0
 
     def failed(self, cause: Cause) -> None:
@@ -105,7 +106,7 @@ class Circuit:
             self._hold = min(most, max(first, self._hold * 2))
             self._until, self._cause = self.clock() + self._hold, cause
             self.state = "open"
-            logger.warning("circuit opened cause=%s seconds=%.0f", cause, self._hold)
+            _log.warning("event=circuit_opened endpoint=%s cause=%s hold=%.0fs", self.setting, cause, self._hold)
 
     def abandoned(self) -> None:
         """The call was cancelled: a trial that told nothing."""
@@ -121,42 +122,46 @@ class Endpoint:
     """POSTs JSON and returns the decoded answer."""
 
     def __init__(
-        self, base_url: str, api_key: str, timeout: float, max_concurrency: int, max_retries: int, setting: str
+        self,
+        base_url: str,
+        api_key: str,
+        timeout: float,
+        max_concurrency: int,
+        max_retries: int,
+        setting: str,
+        timing: Timing = REAL_TIME,
     ) -> None:
-        """`setting` names the section of the configuration in error texts."""
-        limits = httpx2.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency)
-        connect = httpx2.Timeout(timeout, connect=min(timeout, 10.0))
-        # Nothing of the SDK's environment variables may reach an endpoint they were not meant for.
-        omitted = ("OpenAI-Organization", "OpenAI-Project", *(() if api_key else ("Authorization",)))
-        headers: dict[str, Any] = {
-            "Content-Type": "application/json",
-            "User-Agent": f"tracescore-{setting}/1",  # by which the spans of a gateway are known to be about us
-            **dict.fromkeys(omitted, openai.omit),
-        }
-        self._options: Any = {"headers": headers}
-        self._client = openai.AsyncOpenAI(
-            api_key=api_key or "none",
-            base_url=base_url,
-            timeout=connect,
-            max_retries=0,
-            http_client=openai.DefaultAioHttpClient(limits=limits, timeout=connect, follow_redirects=False),
+        """`setting` names the section of the configuration in error texts and logs."""
+        # By the user agent the spans of a gateway are known to be about us.
+        headers = {"Content-Type": "application/json", "User-Agent": f"tracescore-{setting}/1"}
+        headers |= {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client = openai.DefaultAioHttpClient(
+            headers=headers,
+            limits=httpx2.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency),
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, 10.0)),
+            follow_redirects=False,  # they would take the key elsewhere
         )
+        self._base_url = base_url.rstrip("/")
         self._timeout = timeout
         self._max_retries = max_retries
         self._setting = setting
         self._slots = anyio.Semaphore(max_concurrency)
         self._not_before = 0.0
-        self.circuit = Circuit()
+        self._timing = timing
+        self.circuit = Circuit(setting, timing.clock)
 
     async def post(self, path: str, body: Mapping[str, Any], deadline: float, observe: Observer) -> dict[str, Any]:
-        """The answer to `body` as JSON, after as many tries as the settings and `deadline` (monotonic) allow.
+        """The answer to `body` as JSON, after as many tries as the settings and `deadline` (by the clock) allow.
 
         Raises CallFailed.
         """
-        content = orjson.dumps(body)
+        try:
+            content = orjson.dumps(body)
+        except TypeError:  # its text quotes what could not be written
+            raise CallFailed("rejected", "the request cannot be written as JSON") from None
         for attempt in range(self._max_retries + 1):
             try:
-                await self._pause(self._not_before - time.monotonic(), deadline, None)
+                await self._pause(self._not_before - self._timing.clock(), deadline, None)
                 self.circuit.enter()
                 return await self._once(path, content, deadline, observe)
             except CallFailed as failure:
@@ -168,29 +173,30 @@ class Endpoint:
 
     async def close(self) -> None:
         """Releases the connections."""
-        await self._client.close()
+        await self._client.aclose()
 
     async def _pause(self, seconds: float, deadline: float, failure: CallFailed | None) -> None:
         """Waits without holding a slot; raises `failure` at once when the deadline would pass meanwhile."""
         if seconds <= 0:
             return
-        if time.monotonic() + seconds >= deadline:
-            raise failure or CallFailed("rate_limited", "the endpoint asked to wait for longer than the deadline")
-        await anyio.sleep(seconds)
+        if self._timing.clock() + seconds >= deadline:
+            too_long = "the endpoint asked to wait for longer than the deadline"
+            raise failure or CallFailed("rate_limited", too_long, wait=seconds)
+        await self._timing.sleep(seconds)
 
     async def _once(self, path: str, content: bytes, deadline: float, observe: Observer) -> dict[str, Any]:
         started: float | None = None
         outcome: Cause | Literal["ok"] | None = None
         try:
-            with anyio.fail_after(max(0.0, deadline - time.monotonic())):
+            with anyio.fail_after(max(0.0, deadline - self._timing.clock())):
                 async with self._slots:
-                    started = time.monotonic()
+                    started = self._timing.clock()
                     payload = await self._send(path, content)
             outcome = "ok"
         except CallFailed as failure:
             outcome = failure.cause
             if failure.cause == "rate_limited" and failure.wait is not None:
-                self._not_before = max(self._not_before, time.monotonic() + failure.wait)
+                self._not_before = max(self._not_before, self._timing.clock() + failure.wait)
             raise
         except TimeoutError:
             outcome = "timeout"
@@ -198,7 +204,7 @@ class Endpoint:
         finally:
             self._record(outcome if started is not None else None)
             if started is not None and outcome is not None:
-                observe(outcome, time.monotonic() - started)
+                observe(outcome, self._timing.clock() - started)
         return payload
 
     def _record(self, outcome: Cause | Literal["ok"] | None) -> None:
@@ -213,27 +219,24 @@ class Endpoint:
         """One request; CallFailed says in our own words what went wrong."""
         try:
             with anyio.fail_after(self._timeout):
-                response = await self._client.post(
-                    path, cast_to=httpx2.Response, content=content, options=self._options
-                )
-        except TimeoutError:
+                response = await self._client.post(self._base_url + path, content=content)
+        except httpx2.ConnectTimeout:  # also what the transport says of a lost connection
+            raise CallFailed("unreachable", "connection lost or not made") from None
+        except (TimeoutError, httpx2.TimeoutException):
             raise CallFailed("timeout", f"no answer within {self._timeout:g} s") from None
-        except openai.APITimeoutError as error:
-            # The transport reports a lost connection as a failure to connect in time.
-            if isinstance(error.__cause__, httpx2.ConnectTimeout):
-                raise CallFailed("unreachable", "connection lost or not made") from None
-            raise CallFailed("timeout", f"no answer within {self._timeout:g} s") from None
-        except openai.APIStatusError as error:
-            raise self._refusal(error.status_code, error.body, error.response.headers) from None
-        except (openai.APIConnectionError, aiohttp.ClientError, OSError):
+        except (httpx2.HTTPError, aiohttp.ClientError, OSError):
             raise CallFailed("unreachable", "connection lost or not made") from None
         return self._decoded(response)
 
     def _decoded(self, response: httpx2.Response) -> dict[str, Any]:
+        """The answer; CallFailed where its status or its body is an error."""
         try:
             payload = orjson.loads(response.content)
         except orjson.JSONDecodeError:
-            payload = None
+            payload = _loads_with_halves(response.content)
+        if not response.is_success:
+            body = payload.get("error", payload) if isinstance(payload, dict) else payload
+            raise self._refusal(response.status_code, body, response.headers)
         if not isinstance(payload, dict):
             raise CallFailed("unfit", f"the answer is not a JSON object; check {self._setting}.base_url")
         error = payload.get("error")
@@ -265,16 +268,9 @@ class Endpoint:
         return CallFailed("rejected", f"{shown}: request not understood", f"{said} {body.get('param') or ''}")
 
 
-def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time) -> float | None:
-    """Seconds to wait by `retry-after-ms` or `Retry-After` (seconds or a date); None when not given or unreadable."""
+def _loads_with_halves(content: bytes) -> Any:
+    """JSON that orjson refuses for half of a character pair, as JavaScript cuts texts; None for all else."""
     try:
-        if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
-        if "retry-after" not in headers:
-            return None
-        text = headers["retry-after"].strip()
-        if re.fullmatch(r"\d+(\.\d+)?", text):
-            return float(text)
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now())
-    except ValueError:
+        return orjson.loads(json.dumps(json.loads(content), ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
         return None

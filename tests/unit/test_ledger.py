@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.results import NOW, SettableClock, interaction, relevancy, result
-from tracescore.exporters.ledger import ENDINGS, Ledger, Tally
+from tracescore.ledger import ENDINGS, Ledger, Tally
 from tracescore.model import (
     LIVE_MEASURES,
     MEASURES,
@@ -96,7 +96,7 @@ def test_the_counts_can_be_read_without_a_scrape(registry: CollectorRegistry) ->
     ledger.read(interaction())
     ledger.started(interaction(), ["completeness"])
     ledger.finished(result(Unscored("answer_relevancy", "judge_quota")))
-    assert ledger.interactions()["complete"] == 1
+    assert ledger.snapshot().interactions["complete"] == 1
     assert ledger.evaluations().keys() == {"answer_relevancy", "completeness"}
     assert ledger.evaluations()["answer_relevancy"].reasons["judge_quota"] == 1
     assert ledger.evaluations()["completeness"] == Tally(scored=0, pending=1, reasons=dict.fromkeys(_reasons(), 0))

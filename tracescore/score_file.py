@@ -1,76 +1,24 @@
-"""Files in, JSON lines out: what `tracescore inspect` and `tracescore score` do, without a service."""
+"""What `tracescore score` does: a file of questions and answers, a JSON line each, and the same with its scores."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import Any
 
-import anyio
 import orjson
 
-from tracescore.config import Interactions
 from tracescore.errors import UsageError
 from tracescore.evaluators import Evaluator, evaluate_all
-from tracescore.interactions import read
 from tracescore.judge.operations import Judge
-from tracescore.model import Evaluation, Interaction, Message, RawLog, RawSpan, RawTrace, Result, Score, State
-from tracescore.receiver.decode import decode, read_file
+from tracescore.model import Evaluation, Interaction, Message, Score, State
+from tracescore.together import together
 
-# ---------------------------------------------------------------- inspect
-
-
-def inspect(files: Sequence[Path], settings: Interactions, *, explain: bool = False) -> Iterator[dict[str, Any]]:
-    """One plain mapping per interaction in OTLP request files (.pb, .json), traces and logs together.
-
-    Raises UsageError or DecodeError for a file that is not what its name says.
-    """
-    spans: dict[bytes, dict[bytes, RawSpan]] = defaultdict(dict)
-    logs: dict[bytes, list[RawLog]] = defaultdict(list)
-    for file in files:
-        file_spans, file_logs = read_file(file)
-        for span in file_spans:
-            spans[span.trace_id].setdefault(span.span_id, span)
-        for log in file_logs:
-            logs[log.trace_id].append(log)
-    found: list[Interaction] = []
-    for trace_id in dict.fromkeys([*spans, *logs]):
-        raw = RawTrace(trace_id, tuple(spans[trace_id].values()), tuple(logs[trace_id]), "complete")
-        found += read(decode(raw), settings)
-    for interaction in sorted(found, key=lambda i: (i.start_unix_nano, i.trace_id, i.span_id)):
-        yield _inspected(interaction, explain=explain)
-
-
-_INSPECTED = [
-    "trace_id",
-    "span_id",
-    "service",
-    "release",
-    "environment",
-    "convention",
-    "state",
-    "question",
-    "answer",
-    "contexts",
-    "context_source",
-    "history",
-    "conversation_id",
-    "slices",
-]
-
-
-def _inspected(interaction: Interaction, *, explain: bool) -> dict[str, Any]:
-    row = {name: getattr(interaction, name) for name in _INSPECTED}
-    row["unusable"] = sorted(interaction.unusable)
-    if explain:
-        row["found"] = interaction.found
-    return row
-
-
-# ---------------------------------------------------------------- score
+_GROUP = 32
+"""Rows scored side by side; the judge bounds its own concurrency."""
 
 
 def interaction_of(line: str | bytes, number: int) -> tuple[dict[str, Any], Interaction]:
@@ -141,46 +89,23 @@ async def score(
     """The rows of a score file in their order, each with `scores` and `usage` added.
 
     What is scored is what `redacted` leaves; the rows themselves stay as they are. A broken line goes to `refuse` and
-    does not stop the rest. Rows are scored side by side, a few ahead.
+    does not stop the rest. Rows are scored in groups, those of a group side by side.
     """
-    side_by_side = 16
-    batch: list[tuple[dict[str, Any], Interaction]] = []
+    rows = _rows(lines, refuse)
+    while group := list(itertools.islice(rows, _GROUP)):
+        jobs = [partial(evaluate_all, redacted(interaction), evaluators, judge, time.time) for _, interaction in group]
+        for (row, _), result in zip(group, await together(jobs), strict=True):
+            scores = {evaluation.measure: shown(evaluation) for evaluation in result.evaluations}
+            yield {**row, "scores": scores, "judge": result.judge, "usage": dataclasses.asdict(result.usage)}
+
+
+def _rows(lines: Iterable[bytes], refuse: Callable[[UsageError], None]) -> Iterator[tuple[dict[str, Any], Interaction]]:
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            row, interaction = interaction_of(line, number)
-            batch.append((row, redacted(interaction)))
-        except UsageError as error:
-            refuse(error)
-        if len(batch) == side_by_side:
-            for scored in await _score_batch(batch, evaluators, judge):
-                yield scored
-            batch = []
-    for scored in await _score_batch(batch, evaluators, judge):
-        yield scored
-
-
-async def _score_batch(
-    batch: Sequence[tuple[dict[str, Any], Interaction]], evaluators: Sequence[Evaluator], judge: Judge
-) -> list[dict[str, Any]]:
-    results: dict[int, Result] = {}
-
-    async def one(index: int, interaction: Interaction) -> None:
-        results[index] = await evaluate_all(interaction, evaluators, judge, time.time)
-
-    async with anyio.create_task_group() as tasks:
-        for index, (_, interaction) in enumerate(batch):
-            tasks.start_soon(one, index, interaction)
-    return [
-        {
-            **row,
-            "scores": {e.measure: shown(e) for e in results[index].evaluations},
-            "judge": results[index].judge,
-            "usage": dataclasses.asdict(results[index].usage),
-        }
-        for index, (row, _) in enumerate(batch)
-    ]
+        if line.strip():
+            try:
+                yield interaction_of(line, number)
+            except UsageError as error:
+                refuse(error)
 
 
 def shown(evaluation: Evaluation) -> dict[str, Any]:

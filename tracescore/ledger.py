@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections import Counter as Counts
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from prometheus_client import CollectorRegistry, Histogram
@@ -49,6 +49,24 @@ class Tally:
     pending: int
     reasons: Mapping[Reason, int]
 
+    def by_reason(self, outcome: Outcome) -> list[tuple[Reason, int]]:
+        """The reasons of one outcome that occurred, the most frequent first."""
+        found = [(reason, n) for reason, n in self.reasons.items() if n and outcome_of(reason) == outcome]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+
+    def total(self, outcome: Outcome) -> int:
+        """How many ended with this outcome."""
+        return self.scored if outcome == "scored" else sum(count for _, count in self.by_reason(outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What came in and what became of it, at one moment: spans received, interactions read, evaluations started."""
+
+    spans: int = 0
+    interactions: Mapping[State, int] = field(default_factory=dict)
+    evaluations: Mapping[Measure, Tally] = field(default_factory=dict)
+
 
 class Ledger:
     """Counts interactions by state and evaluations by outcome.
@@ -60,9 +78,9 @@ class Ledger:
 
     def __init__(self, registry: CollectorRegistry, clock: Clock = time.time) -> None:
         self._clock = clock
-        self._read: Counts[State] = Counts()
-        self._started: Counts[Measure] = Counts()
-        self._ended: Counts[tuple[Measure, Ending]] = Counts()
+        self._read: Counter[State] = Counter()
+        self._started: Counter[Measure] = Counter()
+        self._ended: Counter[tuple[Measure, Ending]] = Counter()
         self._pending: dict[Measure, dict[str, float]] = {measure: {} for measure in MEASURES}
         self._lag = Histogram(
             "tracescore_evaluations_lag_seconds",
@@ -97,9 +115,9 @@ class Ledger:
         for measure in measures:
             self._end(interaction, measure, ("shed", reason))
 
-    def interactions(self) -> Mapping[State, int]:
-        """Interactions read so far, by state."""
-        return {state: self._read[state] for state in STATES}
+    def snapshot(self, spans: int = 0) -> Snapshot:
+        """The counts at this moment; `spans` is how many were received."""
+        return Snapshot(spans, {state: self._read[state] for state in STATES}, self.evaluations())
 
     def evaluations(self) -> Mapping[Measure, Tally]:
         """What became of the evaluations so far, by measure; those never started are left out."""

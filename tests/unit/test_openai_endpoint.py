@@ -7,7 +7,8 @@ from email.utils import formatdate
 import anyio
 import pytest
 
-from tracescore.endpoint import PERMANENT, TRANSIENT, CallFailed, Cause, Circuit, retry_after
+from tracescore.openai_endpoint import PERMANENT, TRANSIENT, CallFailed, Cause, Circuit, Endpoint
+from tracescore.retrying import retry_after
 from tracescore.together import both, together
 
 
@@ -36,7 +37,7 @@ def refuses(circuit: Circuit) -> float | None:
 
 @pytest.mark.parametrize("cause", sorted(PERMANENT))
 def test_no_money_or_no_access_opens_at_once_for_a_minute_then_longer(clock: Time, cause: Cause) -> None:
-    circuit = Circuit(clock)
+    circuit = Circuit("judge", clock)
     holds = []
     for _ in range(6):
         assert refuses(circuit) is None
@@ -48,7 +49,7 @@ def test_no_money_or_no_access_opens_at_once_for_a_minute_then_longer(clock: Tim
 
 @pytest.mark.parametrize("cause", ["unreachable", "timeout"])
 def test_failures_open_it_only_when_many_come_in_a_row(clock: Time, cause: Cause) -> None:
-    circuit = Circuit(clock, limit=3)
+    circuit = Circuit("judge", clock, limit=3)
     for outcome in (cause, cause, None, cause, cause, cause):
         assert circuit.state == "closed"
         circuit.succeeded() if outcome is None else circuit.failed(outcome)
@@ -56,7 +57,7 @@ def test_failures_open_it_only_when_many_come_in_a_row(clock: Time, cause: Cause
 
 
 def test_rate_limits_and_refused_requests_do_not_open_it(clock: Time) -> None:
-    circuit = Circuit(clock, limit=1)
+    circuit = Circuit("judge", clock, limit=1)
     for cause in ("rate_limited", "rejected", "too_long", "refused"):
         circuit.failed(cause)
         assert circuit.state == "closed"
@@ -64,7 +65,7 @@ def test_rate_limits_and_refused_requests_do_not_open_it(clock: Time) -> None:
 
 
 def test_after_the_hold_one_call_is_the_trial(clock: Time) -> None:
-    circuit = Circuit(clock)
+    circuit = Circuit("judge", clock)
     circuit.failed("quota")
     clock.now += 60
     assert refuses(circuit) is None
@@ -74,7 +75,7 @@ def test_after_the_hold_one_call_is_the_trial(clock: Time) -> None:
 
 
 def test_a_trial_that_was_cancelled_leaves_the_next_one_to_try(clock: Time) -> None:
-    circuit = Circuit(clock)
+    circuit = Circuit("judge", clock)
     circuit.failed("quota")
     clock.now += 60
     circuit.enter()
@@ -83,10 +84,19 @@ def test_a_trial_that_was_cancelled_leaves_the_next_one_to_try(clock: Time) -> N
 
 
 def test_stragglers_do_not_lengthen_the_hold(clock: Time) -> None:
-    circuit = Circuit(clock, limit=2)
+    circuit = Circuit("judge", clock, limit=2)
     for _ in range(20):
         circuit.failed("unreachable")
     assert refuses(circuit) == 5
+
+
+@pytest.mark.anyio
+async def test_a_body_that_is_no_json_is_a_failed_call_that_does_not_repeat_it() -> None:
+    endpoint = Endpoint("http://127.0.0.1:1/v1", "", 1.0, 1, 0, "embedder")
+    with pytest.raises(CallFailed) as raised:
+        await endpoint.post("/embeddings", {"input": "secret \ud83d"}, float("inf"), lambda _outcome, _seconds: None)
+    assert str(raised.value) == "rejected: the request cannot be written as JSON"
+    await endpoint.close()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,205 @@
+"""Every panel of every dashboard, asked of a real Prometheus: it has data, and it moves when something is wrong.
+
+Grafana itself takes no part: queries go to Prometheus as Grafana would send them, with its variables filled in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from deploy.grafana.boards import BOARDS
+from tests.live import BAD, GOOD, JUDGE, Deployment, alerting, deployment
+from tests.openai_server import Reply, by
+from tests.servers import PrometheusServer
+
+pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
+
+CHOICES = {
+    "${datasource}": "Prometheus",
+    "${measure}": "answer_relevancy",
+    "$service_name": "shop",
+    "$deployment_environment": "test",
+    "$judge": JUDGE,
+    "$slice_key": "route",
+    "$window": "1h",
+    "$__rate_interval": "4m",  # as long as the whole test, so that nothing leaves it
+}
+COUNT = 24
+
+Values = dict[tuple[str, str], dict[str, float]]
+"""What the panels show: (dashboard, title) -> {legend: value}."""
+
+RISES, FALLS = "rises", "falls"
+FAULTS: Mapping[tuple[str, str], tuple[str, str, str]] = {
+    **{
+        ("overview", f"{measure}: {panel}"): ("bad answers", series + source, moves)
+        for measure, source in (("answer_relevancy", ""), ("completeness", ""), ("faithfulness", " retrieval"))
+        for panel, series, moves in (
+            ("mean", "mean", FALLS),
+            ("scores behind the mean", "scores", RISES),
+            ("share below target", "below target", RISES),
+        )
+    },
+    **{
+        ("overview", f"{measure}: scores"): ("bad answers", "0.4", RISES)
+        for measure in ("answer_relevancy", "completeness", "faithfulness")
+    },
+    ("overview", "Evaluations that gave a score"): ("unreadable judge", "completeness", FALLS),
+    ("overview", "Replicas whose judge answers"): ("judge down", JUDGE, FALLS),
+    ("overview", "Alerts"): ("judge down", "TracescoreMeasurementBroken  judge_not_ready", RISES),
+    ("slices", "Mean by release"): ("bad answers", "1.4 ", FALLS),
+    ("slices", "Share below target by release"): ("bad answers", "1.4 ", RISES),
+    ("slices", "Scores by release"): ("bad answers", "1.4 ", RISES),
+    ("slices", "Mean by route"): ("bad answers", "/ask ", FALLS),
+    ("slices", "Share below target by route"): ("bad answers", "/ask ", RISES),
+    ("slices", "Scores by route"): ("bad answers", "/ask ", RISES),
+    ("coverage", "Spans"): ("no content", "GenAI", RISES),
+    ("coverage", "Refused"): ("no content", "malformed", RISES),
+    ("coverage", "Interactions"): ("no content", "content_not_captured", RISES),
+    ("coverage", "Interactions that hold everything"): ("no content", "complete", FALLS),
+    ("coverage", "Interactions without their text"): ("no content", "without text", RISES),
+    ("coverage", "Evaluations"): ("unreadable judge", "completeness unscored", RISES),
+    ("coverage", "Why there is no score"): ("no content", "completeness skipped content_not_captured", RISES),
+    ("coverage", "Evaluations that gave no score though there was something to score"): (
+        "unreadable judge",
+        "completeness",
+        RISES,
+    ),
+    ("coverage", "Waiting"): ("judge down", "completeness", RISES),
+    ("coverage", "Age of what waits longest"): ("judge down", "completeness", RISES),
+    ("coverage", "From the answer to its score"): ("unreadable judge", "95 %", RISES),
+    ("judge", "Replicas whose judge answers"): ("judge down", "ready", FALLS),
+    ("judge", "Which judge"): ("another judge", "epoch 1 other", RISES),
+    ("judge", "Replicas that stopped asking"): ("judge down", "not asking", RISES),
+    ("judge", "Requests"): ("judge down", "judge_unreachable", RISES),
+    ("judge", "Time of a request"): ("unreadable judge", "reverse_questions", RISES),
+    ("judge", "Replies that were not as asked"): ("another judge", "repaired", RISES),
+    ("judge", "Money within a day"): ("bad answers", "spent", RISES),
+    ("judge", "Tokens within a day"): ("bad answers", "used", RISES),
+    ("judge", "Tokens"): ("bad answers", "input", RISES),
+    ("judge", "Money by operation"): ("bad answers", "claims", RISES),
+    ("judge", "Money per 1,000 scored interactions"): ("unreadable judge", "per 1,000", RISES),
+    ("judge", "Requests to the embedder"): ("bad answers", "ok", RISES),
+}
+"""Per panel, the fault that must move it, the series that moves, and where to."""
+STEADY = {("coverage", "Sampling ratio")}
+"""What no fault moves."""
+
+
+def _panels() -> Iterator[tuple[str, dict[str, Any]]]:
+    for module in BOARDS:
+        for panel in json.loads(module.FILE.read_text())["panels"]:
+            if panel["type"] != "row":
+                yield module.FILE.stem, panel
+
+
+def _filled_in(text: str) -> str:
+    for name, value in CHOICES.items():
+        text = text.replace(name, value)
+    assert "$" not in text
+    return text
+
+
+def _legend(pattern: str, labels: Mapping[str, str]) -> str:
+    return re.sub(r"{{(\w+)}}", lambda found: labels.get(found[1], ""), pattern)
+
+
+def _shown(server: PrometheusServer) -> Values:
+    """What all panels show now."""
+    values: Values = {}
+    for board, panel in _panels():
+        series = values.setdefault((board, _filled_in(panel["title"])), {})
+        for target in panel["targets"]:
+            for sample in server.query(_filled_in(target["expr"])):
+                if sample.value == sample.value:  # a quantile of nothing is NaN, which Grafana does not draw
+                    series[_legend(target["legendFormat"], sample.labels)] = sample.value
+    return values
+
+
+def _garble(run: Deployment) -> None:
+    run.judge.script = lambda _: Reply(content="I would rather not say.", delay=0.3)
+
+
+def _replace_judge(run: Deployment) -> None:
+    """Another model answers under the same name, and wraps its JSON in a fence."""
+    other = by("other")
+
+    def fenced(request: Any) -> Reply:
+        reply = other(request)
+        return replace(reply, content=f"Here it is:\n```json\n{reply.content}\n```")
+
+    run.judge.script = fenced
+
+
+def _send_nonsense(run: Deployment) -> None:
+    url = f"http://{run.replicas[0].addresses['http']}/v1/traces"
+    request = urllib.request.Request(url, b"\x0a", {"Content-Type": "application/x-protobuf"})
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(request, timeout=10)
+
+
+@pytest.fixture(scope="module")
+def phases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Values, Values]]:
+    """Per fault, what the panels showed before it and with it."""
+    folder = tmp_path_factory.mktemp("dashboards")
+    with deployment(folder, 2) as run, alerting(folder, run.scraped) as (server, _):
+        run.ask(server, GOOD, 2)  # a rate needs a value from before
+        run.ask(server, GOOD, 2 * COUNT)
+        shown = {"": _shown(server)}
+
+        def after(fault: str) -> None:
+            shown[fault] = _shown(server)
+
+        run.ask(server, BAD, COUNT)
+        after("bad answers")
+        _replace_judge(run)
+        run.ask(server, GOOD, COUNT)
+        after("another judge")
+        _send_nonsense(run)
+        run.ask(server, None, COUNT)
+        after("no content")
+        _garble(run)
+        run.ask(server, GOOD, COUNT)
+        after("unreadable judge")
+        run.judge.script = lambda _: Reply.error(503)
+        run.ask(server, GOOD, COUNT, ends=False)
+        after("judge down")
+    return {fault: (shown[before], shown[fault]) for before, fault in pairwise(shown)}
+
+
+def test_every_panel_has_an_expectation() -> None:
+    shown = {(board, _filled_in(panel["title"])) for board, panel in _panels()}
+    assert shown == FAULTS.keys() | STEADY
+
+
+@pytest.mark.parametrize("panel", FAULTS, ids=" / ".join)
+def test_a_panel_moves_with_the_fault_that_it_is_there_for(
+    phases: dict[str, tuple[Values, Values]], panel: tuple[str, str]
+) -> None:
+    fault, series, moves = FAULTS[panel]
+    before, with_it = (shown[panel] for shown in phases[fault])
+    assert series in with_it
+    was, now = before.get(series, 0.0), with_it[series]
+    assert now > was if moves == RISES else now < was
+
+
+@pytest.mark.parametrize("panel", STEADY, ids=" / ".join)
+def test_a_panel_about_settings_has_data(phases: dict[str, tuple[Values, Values]], panel: tuple[str, str]) -> None:
+    assert all(shown[panel] for pair in phases.values() for shown in pair)
+
+
+def test_a_band_has_both_its_edges_and_its_mean_between_them(phases: dict[str, tuple[Values, Values]]) -> None:
+    _, shown = phases["bad answers"]
+    for measure, source in (("answer_relevancy", ""), ("completeness", ""), ("faithfulness", " retrieval")):
+        panel = shown["overview", f"{measure}: mean"]
+        assert 0 <= panel[f"lower{source}"] < panel[f"mean{source}"] < panel[f"upper{source}"] <= 1
+        assert panel["target"] == {"faithfulness": 0.8}.get(measure, 0.5)

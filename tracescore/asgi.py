@@ -1,0 +1,43 @@
+"""The little of ASGI that our three HTTP apps share."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+Scope = Mapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A whole response. The names of `headers` are in lower case; content-type and content-length are not in it."""
+
+    status: int
+    body: bytes
+    content_type: str = "text/plain; charset=utf-8"
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+def headers_of(scope: Scope) -> dict[str, str]:
+    """The headers of a request by lower-case name; values of a name that came twice are joined by commas."""
+    found: dict[str, str] = {}
+    for raw_name, raw_value in scope["headers"]:
+        name, value = raw_name.decode("latin-1"), raw_value.decode(errors="replace")
+        found[name] = f"{found[name]},{value}" if name in found else value
+    return found
+
+
+async def respond(send: Send, response: Response, *, with_body: bool = True) -> None:
+    """Sends a response; without its body where the request was HEAD."""
+    headers = [
+        (b"content-type", response.content_type.encode("latin-1")),
+        (b"content-length", str(len(response.body)).encode("latin-1")),
+        *((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers),
+    ]
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
+    await send({"type": "http.response.body", "body": response.body if with_body else b""})

@@ -1,0 +1,61 @@
+"""What `tracescore inspect` prints: the interactions that can be read out of OTLP files, without a service."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from tracescore.config import Interactions
+from tracescore.interactions import read
+from tracescore.model import Interaction, RawLog, RawSpan, RawTrace
+from tracescore.receiver.decode import decode
+from tracescore.receiver.files import read_file
+
+
+def inspect(files: Sequence[Path], settings: Interactions, *, explain: bool = False) -> Iterator[dict[str, Any]]:
+    """One plain mapping per interaction in OTLP request files (.pb, .json), traces and logs together.
+
+    Raises UsageError or DecodeError for a file that is not what its name says.
+    """
+    spans: dict[bytes, dict[bytes, RawSpan]] = defaultdict(dict)
+    logs: dict[bytes, list[RawLog]] = defaultdict(list)
+    for file in files:
+        file_spans, file_logs = read_file(file)
+        for span in file_spans:
+            spans[span.trace_id].setdefault(span.span_id, span)
+        for log in file_logs:
+            logs[log.trace_id].append(log)
+    found: list[Interaction] = []
+    for trace_id in dict.fromkeys([*spans, *logs]):
+        raw = RawTrace(trace_id, tuple(spans[trace_id].values()), tuple(logs[trace_id]), "complete")
+        found += read(decode(raw), settings).interactions
+    for interaction in sorted(found, key=lambda i: (i.start_unix_nano, i.trace_id, i.span_id)):
+        yield _inspected(interaction, explain=explain)
+
+
+_INSPECTED = [
+    "trace_id",
+    "span_id",
+    "service",
+    "release",
+    "environment",
+    "convention",
+    "state",
+    "question",
+    "answer",
+    "contexts",
+    "context_source",
+    "history",
+    "conversation_id",
+    "slices",
+]
+
+
+def _inspected(interaction: Interaction, *, explain: bool) -> dict[str, Any]:
+    row = {name: getattr(interaction, name) for name in _INSPECTED}
+    row["unusable"] = sorted(interaction.unusable)
+    if explain:
+        row["found"] = interaction.found
+    return row
