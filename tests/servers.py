@@ -1,6 +1,6 @@
 """Starts the real Prometheus and Alertmanager on loopback, for tests marked `server`, and asks them things.
 
-They come from the system, not from PyPI: apt-get install prometheus prometheus-alertmanager
+They come from the system, not from PyPI: see INSTALL.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ T = TypeVar("T")
 
 def binary(name: str, install: str = INSTALL) -> str:
     """Path of a program; where there is none the test is skipped, or fails where CI=true says it must run."""
-    if path := shutil.which(name):
-        return path
-    cannot_run(f"{name} is not installed: {install}")
+    path = shutil.which(name)
+    if path is None:
+        cannot_run(f"{name} is not installed: {install}")
+    return path
 
 
 def cannot_run(why: str) -> NoReturn:

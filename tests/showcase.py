@@ -43,6 +43,7 @@ class Replica:
             service=service,
             release="1.0",
             environment="prod",
+            slices={"route": "/ask"},
             end_unix_nano=int(now * 1e9),
         )
         evaluations = tuple(

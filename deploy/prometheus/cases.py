@@ -10,6 +10,8 @@ from pathlib import Path
 
 import yaml
 
+from deploy.prometheus.quality_cases import burning_cases, quality_cases
+from deploy.prometheus.rules import groups
 from deploy.prometheus.streams import READY, TARGET, Case, case, counter, estimate, evaluations, found, named, scores
 
 FILE = Path(__file__).with_name("tracescore.rules.test.yaml")
@@ -24,6 +26,9 @@ READ = "tracescore_interactions_total"
 OLDEST = "tracescore_evaluations_oldest_pending_seconds"
 REFUSED = "tracescore_receiver_refused_requests_total"
 FOLDED = "tracescore_exporters_folded_scores_total"
+SPANS = "tracescore_interactions_genai_spans_total"
+COST = "tracescore_judge_cost_total"
+TOKENS = "tracescore_judge_tokens_total"
 
 NOTHING: dict[str, float | None] = dict.fromkeys(("mean", "effective_count", "lower", "upper"))
 
@@ -55,6 +60,31 @@ def estimate_cases() -> list[Case]:
             minute=165,
             values=found("completeness", "6h", {"mean": 0.75, "effective_count": 80}),
             firing=[],
+        ),
+        case(
+            "a replica that ends and one that takes its place are one stream of scores",
+            scores("completeness", 0.75, 60, 40, ends=True),
+            scores("completeness", 0.75, 0, 40, 60, born=105, labels={"pod": "b", "instance": "10.0.0.2:9464"}),
+            {named("tracescore_judge_ready", TARGET | {"judge": "gpt"}): "1x99 stale"},
+            {named("tracescore_judge_ready", TARGET | {"judge": "gpt", "pod": "b"}): "_x104 0x2 1x60"},
+            minute=150,
+            values=found("completeness", "6h", {"mean": 0.75})
+            | {"sum(service:tracescore_score:effective_count{window='6h'}) > bool 75": 1},
+            firing=[],
+        ),
+        case(
+            "another judge is another series: its scores are not mixed with those of the one before",
+            scores("completeness", 0.875, 60, 60, ends=True),
+            scores("completeness", 0.25, 60, 60, born=60, labels={"judge": "new"}),
+            {named("tracescore_judge_ready", TARGET | {"judge": "gpt"}): "1x119 stale"},
+            {named("tracescore_judge_ready", TARGET | {"judge": "new"}): "_x120 1x120"},
+            minute=165,
+            values=found("completeness", "6h", {"mean": 0.875})
+            | {
+                "sum(service:tracescore_score:mean{judge='new', window='6h'})": 0.25,
+                "count(ALERTS{alertstate='firing', judge='new'})": 1,
+            },
+            firing=["TracescoreBelowTarget"],
         ),
         case(
             "replicas with other weights and scores: the mean over all interactions, not of the means",
@@ -103,75 +133,11 @@ def estimate_cases() -> list[Case]:
     ]
 
 
-def quality_cases() -> list[Case]:
-    """When the quality alert speaks, and when it keeps silent."""
-    bad = scores("answer_relevancy", 0.25, 60, 120, 60)
-    quiet = named("tracescore_judge_ready", TARGET | {"judge": "gpt"})
-    return [
-        case(
-            "scores below the target: one measure, one alert",
-            bad,
-            scores("completeness", 0.875, 60, 120, 60),
-            minute=150,
-            values={"count(ALERTS{alertname='TracescoreBelowTarget', measure='answer_relevancy'})": 1},
-            firing=["TracescoreBelowTarget"],
-        ),
-        case(
-            "scores above the target: silence",
-            scores("answer_relevancy", 0.75, 60, 120, 60),
-            minute=150,
-            values={},
-            firing=[],
-        ),
-        case(
-            "thin traffic is judged by the day",
-            scores("completeness", 0.25, 60, 30, 500),
-            minute=480,
-            values={"sum(service:tracescore_quality:upper)": estimate([0.25] * 30, [1.0] * 30)["upper"]},
-            firing=["TracescoreBelowTarget"],
-        ),
-        *(
-            case(
-                f"an incident {word} by good scores after {after} minutes",
-                scores("completeness", 0.25, 60, 40, 200),
-                scores("completeness", 0.875, 100, 200, 1, labels={"pod": "b"}),
-                minute=100 + after,
-                values={"sum(service:tracescore_quality:upper) > bool 0.5": 1},
-                firing=firing,
-            )
-            for word, after, firing in (("is not yet ended", 35, ["TracescoreBelowTarget"]), ("is ended", 120, []))
-        ),
-        case(
-            "the judge is down: only the measurement is said to be broken",
-            bad,
-            {quiet: "0x240"},
-            minute=150,
-            values={"count(ALERTS{cause='judge_not_ready'})": 1},
-            firing=["TracescoreMeasurementBroken"],
-        ),
-        case(
-            "one of two replicas without its judge is told and silences nothing",
-            bad,
-            {quiet: "0x240", named("tracescore_judge_ready", TARGET | {"judge": "gpt", "pod": "b"}): "1x240"},
-            minute=150,
-            values={},
-            firing=["TracescoreBelowTarget", "TracescoreMeasurementBroken"],
-        ),
-        case(
-            "another deployment whose judge is down silences nothing here",
-            bad,
-            {named("tracescore_judge_ready", TARGET | {"judge": "gpt", "namespace": "test"}): "0x240"},
-            minute=150,
-            values={},
-            firing=["TracescoreBelowTarget", "TracescoreMeasurementBroken"],
-        ),
-    ]
-
-
 def measurement_cases() -> list[Case]:
     """When nobody measures, or nobody can."""
     bad = scores("answer_relevancy", 0.25, 60, 120, 60)
     started = named("tracescore_evaluations_started_total", TARGET | {"measure": "answer_relevancy"})
+    second = {named("tracescore_evaluations_pending", TARGET | {"measure": "completeness", "pod": "b"}): "0x240"}
     return [
         case(
             "most evaluations fail: the scores that are left are not believed",
@@ -182,6 +148,15 @@ def measurement_cases() -> list[Case]:
             minute=150,
             values={"sum(job:tracescore_measurement:broken{cause='failing'})": 0.5},
             firing=["TracescoreMeasurementBroken"],
+        ),
+        case(
+            "one evaluation of ten fails: the scores are believed",
+            bad,
+            evaluations("answer_relevancy", "scored", "", 60, 120, 60, a_minute=9),
+            evaluations("answer_relevancy", "unscored", "judge_timeout", 60, 120, 60),
+            minute=150,
+            values={"sum(job:tracescore_measurement:broken)": None},
+            firing=["TracescoreBelowTarget"],
         ),
         case(
             "what has nothing to be scored is no failure",
@@ -217,13 +192,38 @@ def measurement_cases() -> list[Case]:
             values={"sum(job:tracescore_measurement:broken)": None},
             firing=[],
         ),
+        *(
+            case(
+                f"{words}, {after} minutes ago",
+                {named("tracescore_evaluations_pending", TARGET | {"measure": "completeness"}): "0x60 stale"},
+                *others,
+                minute=60 + after,
+                values={},
+                firing=firing,
+            )
+            for words, others, after, firing in (
+                ("the only replica was there", (), 30, ["TracescoreMeasurementBroken"]),
+                ("the only replica was there", (), 4, []),
+                ("a deployment was removed for good", (), 400, []),
+                ("one of two replicas was there", (second,), 30, []),
+            )
+        ),
     ]
 
 
 def upkeep_cases() -> list[Case]:
     """What makes scores late, few or coarse."""
     rising, steady = counter(1, 60, 120, 60), counter(1, 60, 1, 180)
-    return [
+    claims = {"judge": "gpt", "operation": "claims"}
+    spent = claims | {"direction": "input"}
+    read = case(
+        "GenAI spans of which interactions are read",
+        {named(SPANS, TARGET): rising, named(READ, TARGET | {"state": "complete"}): rising},
+        minute=150,
+        values={},
+        firing=[],
+    )
+    return [read] + [
         case(
             f"{alert}: {metric} {values}",
             {named(metric, TARGET | labels): values},
@@ -243,10 +243,16 @@ def upkeep_cases() -> list[Case]:
             ("an app with text", READ, {"state": "complete"}, rising, []),
             ("a slow judge", OLDEST, {"measure": "completeness"}, "0x90 1000x90", ["TracescoreLagging"]),
             ("a judge that keeps up", OLDEST, {"measure": "completeness"}, "30x180", []),
+            ("nothing like a question", SPANS, {}, rising, ["TracescoreNothingRead"]),
+            ("a span now and then", SPANS, {}, steady, []),
             ("no room", REFUSED, {"protocol": "grpc", "reason": "full"}, rising, ["TracescoreRefusing"]),
             ("bad requests", REFUSED, {"protocol": "grpc", "reason": "malformed"}, rising, []),
             ("too many series", FOLDED, {"group": "completeness"}, rising, ["TracescoreSeriesCapped"]),
             ("room for all series", FOLDED, {"group": "completeness"}, "0x180", []),
+            ("a dear judge", COST, claims, counter(0.5, 60, 120, 60), ["TracescoreJudgeOverBudget"]),
+            ("a cheap judge", COST, claims, counter(0.125, 60, 120, 60), []),
+            ("a wordy judge", TOKENS, spent, counter(2**20, 60, 120, 60), ["TracescoreJudgeOverBudget"]),
+            ("a terse judge", TOKENS, spent, counter(2**14, 60, 120, 60), []),
         )
     ]
 
@@ -256,13 +262,8 @@ def render() -> str:
     document = {
         "rule_files": ["tracescore.rules.yaml"],
         "evaluation_interval": "5m",
-        "group_eval_order": [
-            "tracescore-estimates",
-            "tracescore-measurement",
-            "tracescore-quality",
-            "tracescore-upkeep",
-        ],
-        "tests": [*estimate_cases(), *quality_cases(), *measurement_cases(), *upkeep_cases()],
+        "group_eval_order": [group["name"] for group in groups()["groups"]],
+        "tests": [*estimate_cases(), *quality_cases(), *burning_cases(), *measurement_cases(), *upkeep_cases()],
     }
     return HEADER + yaml.safe_dump(document, sort_keys=False, width=10_000)
 

@@ -7,10 +7,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from tracescore.config import Drift
+from tracescore.model import Measure
+
 TARGET = {"instance": "10.0.0.1:9464", "job": "tracescore", "namespace": "rag", "pod": "a", "service": "tracescore"}
 """Labels that an operator gives a scrape target."""
 APP = {"service_name": "shop", "deployment_environment": "prod", "judge": "gpt"}
 READY = {"tracescore_judge_ready": "1x600"}
+TARGETS = Drift().targets
 
 Series = dict[str, str]
 Case = dict[str, Any]
@@ -19,13 +23,15 @@ Case = dict[str, Any]
 def counter(step: float, *phases: int, restarts: bool = False) -> str:
     """A counter that is flat, rises by `step` a minute, is flat, ...: one phase per number of minutes.
 
-    Steps are sums of powers of 2: promtool adds them up, and a sum of 0.1 that comes out above the value of the
-    next phase would read as a restart.
+    A phase of 0 minutes is left out. Steps are sums of powers of 2: promtool adds them up, and a sum of 0.1 that
+    comes out above the value of the next phase would read as a restart.
 
     `restarts`: it falls back to 0 wherever a rise begins, as it does when its process is new.
     """
     parts, value = [], 0.0
     for index, minutes in enumerate(phases):
+        if minutes == 0:
+            continue
         if index % 2 == 0:
             parts.append(f"{value:.10g}x{minutes - 1}")
             continue
@@ -42,25 +48,34 @@ def named(metric: str, labels: Mapping[str, str]) -> str:
 
 
 def scores(
-    measure: str,
+    measure: Measure,
     score: float,
     *phases: int,
     weight: float = 1.0,
+    a_minute: int = 1,
+    born: int = 0,
     restarts: bool = False,
+    ends: bool = False,
     labels: Mapping[str, str] = MappingProxyType({}),
 ) -> Series:
-    """The six counters of equal scores that come once a minute in every second phase."""
+    """The six counters of equal scores that come every minute in every second phase.
+
+    `born`: minutes before the series exist at all. `ends`: after the phases they exist no more.
+    """
     steps = {
         "weight": weight,
         "weighted_score": weight * score,
         "weight_squared": weight**2,
         "weight_squared_score": weight**2 * score,
         "weight_squared_score_squared": (weight * score) ** 2,
-        "below_target_weight": weight * (score < 0.5),
+        "below_target_weight": weight * (score < TARGETS[measure]),
     }
     every = TARGET | APP | dict(labels)
+    before, after = f"_x{born} " if born else "", " stale" if ends else ""
     return {
-        named(f"tracescore_{measure}_{name}_total", every): counter(step, *phases, restarts=restarts)
+        named(f"tracescore_{measure}_{name}_total", every): (
+            before + counter(a_minute * step, *phases, restarts=restarts) + after
+        )
         for name, step in steps.items()
     }
 
@@ -86,9 +101,14 @@ def estimate(scored: Sequence[float], weights: Sequence[float]) -> dict[str, flo
     return found
 
 
+def share(bad: int, good: int) -> dict[str, float]:
+    """What the rules should find of the share of scores below the target."""
+    return estimate([1.0] * bad + [0.0] * good, [1.0] * (bad + good))
+
+
 def case(name: str, *series: Series, minute: int, values: Mapping[str, float | None], firing: Sequence[str]) -> Case:
     """At `minute`, each expression has its value (None: there is nothing) and these alerts fire, and no others."""
-    given: Series = {}
+    given = {named("tracescore_target_ratio", TARGET | {"measure": m}): f"{t}x{minute}" for m, t in TARGETS.items()}
     for one in series:
         given |= one
     time = f"{minute}m"

@@ -62,7 +62,8 @@ class Bench:
     def recall(self, row: Row) -> tuple[float, float]:
         """Best support of one of the alternatives of the reference by the answer."""
         names = row["reference"].split("/")
-        best = max(supports(names, [row["answer"]], row["question"], self.embedder, compared=True), key=lambda s: s.score)
+        found = supports(names, [row["answer"]], row["question"], self.embedder, compared=True)
+        best = max(found, key=lambda s: s.score)
         return best.score, float(best.supported)
 
     def relevancy(self, row: Row) -> tuple[float, float]:
@@ -92,7 +93,8 @@ def ranked(name: str, rows: Sequence[Row], score: Callable[[Row], tuple[float, f
     scores, decided = zip(*map(score, rows), strict=True)
     labels = [row["label"] for row in rows]
     cost = (time.process_time() - started) / len(rows) * 1000
-    print(f"{name:32} {len(rows):4}  AUC {auc(scores, labels):.3f}  balanced {balanced(decided, labels):.3f}  {cost:5.0f} ms")
+    ranks, decides = auc(scores, labels), balanced(decided, labels)
+    print(f"{name:32} {len(rows):4}  AUC {ranks:.3f}  balanced {decides:.3f}  {cost:5.0f} ms")
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """How often the interval of the recording rules holds the true mean: `python -m tests.benchmarks.interval_from_sums`.
 
 Prints, per shape of scores and effective count, the worst coverage over means and weights, of the interval in
-deploy/prometheus/rules.py and of the plain normal one, and how much wider the first is.
+deploy/prometheus/estimates.py and of the plain normal one, and how much wider the first is.
 """
 
 from __future__ import annotations

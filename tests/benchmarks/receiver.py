@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import gzip
 import hashlib
 import http.client
@@ -161,6 +162,7 @@ async def serve_ours() -> None:
     intake = Intake(Receiver(), assembly, Sampler(Sampling(ratio=ADMITTED), registry, time.time).admits, registry)
     bound = bind("127.0.0.1:0", "receiver.http.listen")
     async with serving(HttpReceiver(intake), bound), serving_grpc(intake, "127.0.0.1:0") as address:
+        gc.freeze()
         _ready(address_of(bound), address)
         while True:
             await anyio.sleep(0.1)

@@ -10,16 +10,18 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
+import yaml
 
 from deploy.grafana.boards import BOARDS
 from tests.live import BAD, GOOD, JUDGE, Deployment, alerting, deployment
 from tests.openai_server import Reply, by
 from tests.servers import PrometheusServer
+from tracescore.model import LIVE_MEASURES
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
 
@@ -147,9 +149,22 @@ def _send_nonsense(run: Deployment) -> None:
         urllib.request.urlopen(request, timeout=10)
 
 
+@dataclass(frozen=True)
+class Seen:
+    """`phases`: per fault, what the panels showed before it and with it. `exemplars`: behind each heatmap."""
+
+    phases: Mapping[str, tuple[Values, Values]]
+    exemplars: Mapping[str, list[dict[str, Any]]]
+
+
+def _exemplars(server: PrometheusServer) -> dict[str, list[dict[str, Any]]]:
+    """The dots, by the title of their panel: Grafana asks for them with the expression of the panel."""
+    asked = {panel["title"]: target for _, panel in _panels() for target in panel["targets"] if target["exemplar"]}
+    return {title: server.exemplars(_filled_in(target["expr"])) for title, target in asked.items()}
+
+
 @pytest.fixture(scope="module")
-def phases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Values, Values]]:
-    """Per fault, what the panels showed before it and with it."""
+def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     folder = tmp_path_factory.mktemp("dashboards")
     with deployment(folder, 2) as run, alerting(folder, run.scraped) as (server, _):
         run.ask(server, GOOD, 2)  # a rate needs a value from before
@@ -173,7 +188,8 @@ def phases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Values, 
         run.judge.script = lambda _: Reply.error(503)
         run.ask(server, GOOD, COUNT, ends=False)
         after("judge down")
-    return {fault: (shown[before], shown[fault]) for before, fault in pairwise(shown)}
+        exemplars = _exemplars(server)
+    return Seen({fault: (shown[before], shown[fault]) for before, fault in pairwise(shown)}, exemplars)
 
 
 def test_every_panel_has_an_expectation() -> None:
@@ -182,24 +198,31 @@ def test_every_panel_has_an_expectation() -> None:
 
 
 @pytest.mark.parametrize("panel", FAULTS, ids=" / ".join)
-def test_a_panel_moves_with_the_fault_that_it_is_there_for(
-    phases: dict[str, tuple[Values, Values]], panel: tuple[str, str]
-) -> None:
+def test_a_panel_moves_with_the_fault_that_it_is_there_for(seen: Seen, panel: tuple[str, str]) -> None:
     fault, series, moves = FAULTS[panel]
-    before, with_it = (shown[panel] for shown in phases[fault])
+    before, with_it = (shown[panel] for shown in seen.phases[fault])
     assert series in with_it
     was, now = before.get(series, 0.0), with_it[series]
     assert now > was if moves == RISES else now < was
 
 
 @pytest.mark.parametrize("panel", STEADY, ids=" / ".join)
-def test_a_panel_about_settings_has_data(phases: dict[str, tuple[Values, Values]], panel: tuple[str, str]) -> None:
-    assert all(shown[panel] for pair in phases.values() for shown in pair)
+def test_a_panel_about_settings_has_data(seen: Seen, panel: tuple[str, str]) -> None:
+    assert all(shown[panel] for pair in seen.phases.values() for shown in pair)
 
 
-def test_a_band_has_both_its_edges_and_its_mean_between_them(phases: dict[str, tuple[Values, Values]]) -> None:
-    _, shown = phases["bad answers"]
+def test_a_band_has_both_its_edges_and_its_mean_between_them(seen: Seen) -> None:
+    _, shown = seen.phases["bad answers"]
     for measure, source in (("answer_relevancy", ""), ("completeness", ""), ("faithfulness", " retrieval")):
         panel = shown["overview", f"{measure}: mean"]
         assert 0 <= panel[f"lower{source}"] < panel[f"mean{source}"] < panel[f"upper{source}"] <= 1
         assert panel["target"] == {"faithfulness": 0.8}.get(measure, 0.5)
+
+
+def test_the_dots_of_every_panel_of_scores_are_named_as_the_data_source_expects(seen: Seen) -> None:
+    (source,) = yaml.safe_load((BOARDS[0].FILE.parent / "datasource.yaml").read_text())["datasources"]
+    names = {way["name"] for way in source["jsonData"]["exemplarTraceIdDestinations"]}
+    assert seen.exemplars.keys() == {f"{measure}: scores" for measure in LIVE_MEASURES}
+    for found in seen.exemplars.values():
+        assert min(float(each["value"]) for each in found) < 0.5  # the bad answers are among them
+        assert all(re.fullmatch("[0-9a-f]{32}", each["labels"][name]) for each in found for name in names)

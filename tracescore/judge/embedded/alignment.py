@@ -66,13 +66,14 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Terms:
-    """A text as n words.
+    """A text as n words, and `vector` (d,) for the whole.
 
     `vectors` (n, d) has unit length, or is 0 where the model knows nothing of the script; `weights` (n,) is what
     each word counts; `exact` and `forms` (n,) are equal for the same word and for forms of one word.
     """
 
     text: str
+    vector: NDArray[np.float64]
     words: tuple[Word, ...]
     vectors: Floats
     weights: Floats
@@ -96,7 +97,7 @@ def terms(text: str, encoded: EncodedText) -> Terms:
         weights[i] = NUMBER_WEIGHT if word.is_number else FUNCTION_WEIGHT if word.is_function else 1.0 + rarity
     exact = np.array([hash(word.folded) for word in found], dtype=np.int64)
     forms = np.array([hash(word.stem) for word in found], dtype=np.int64)
-    return Terms(text, found, vectors, weights, exact, forms)
+    return Terms(text, encoded.vector, found, vectors, weights, exact, forms)
 
 
 def similarity(a: Terms, b: Terms) -> Floats:
@@ -139,7 +140,6 @@ class Evidence:
         self.sentences = _closest(every, statements)
         encoded = encoder.encode(self.sentences)
         self.terms = [terms(s, e) for s, e in zip(self.sentences, encoded, strict=True)]
-        self.vectors = [e.vector for e in encoded]
 
 
 def _closest(every: list[str], statements: Sequence[str]) -> list[str]:

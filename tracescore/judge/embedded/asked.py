@@ -1,83 +1,69 @@
-"""What kind of answer a question wants: yes or no, a sum, a time, a number, a procedure, or anything new."""
+"""What kind of answer a question wants: yes or no, a sum, a time, a number, a person, a procedure, or anything new."""
 
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 
-from tracescore.judge.embedded.quantities import MONEY, TIME, quantities
+from tracescore.judge.embedded import lexicon
+from tracescore.judge.embedded.quantities import MONEY, quantities
 from tracescore.judge.embedded.questions import is_instruction
-
-_NUMBER = frozenset({"number"})
-_MEASURES = {
-    "mass": "weight weigh heavy",
-    "length": "height tall high length distance far deep depth wide width long",
-    "speed": "speed fast",
-    "data": "storage memory file size",
-}
+from tracescore.judge.embedded.terms import words
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """`kinds` are dimensions of quantities (or words of `_KINDS`), empty where anything new will do; `announcing`
-    holds the positions in the text of the words that only announce the kind of answer."""
+    """What one question wants.
+
+    `kinds` are dimensions of quantities (`number` for any, `bare` for none), empty where none is asked for; `form`
+    names what else an answer can be recognised by (`procedure`, `person`, `place`, `reason`); `announcing` holds
+    the places in the text of the words that only announce the kind of answer.
+    """
 
     yes_no: bool = False
     kinds: frozenset[str] = frozenset()
-    procedure: bool = False
+    form: str = ""
     announcing: frozenset[int] = frozenset()
 
     @property
-    def wants(self) -> frozenset[str] | None:
-        """What an answer can be recognised by, or None."""
-        return frozenset({"procedure"}) if self.procedure else self.kinds or None
+    def wants(self) -> frozenset[str]:
+        """What an answer can be recognised by; empty where it cannot."""
+        return frozenset({self.form}) if self.form else self.kinds
 
 
+def _labelled(name: str) -> list[tuple[str, re.Pattern[str]]]:
+    pairs = (line.split(": ", 1) for line in lexicon.lines(name))
+    return [(label, re.compile(pattern, re.IGNORECASE)) for label, pattern in pairs]
+
+
+_KINDS = [(frozenset(label.split()), pattern) for label, pattern in _labelled("kinds")]
+_FORMS = _labelled("forms")
+_GIVEN: dict[str, list[re.Pattern[str]]] = defaultdict(list)
+for _form, _pattern in _labelled("forms_given"):
+    _GIVEN[_form].append(_pattern)
+_ANNOUNCING = lexicon.words("announcing")
+_TIMES = lexicon.words("times")
+_SUMS = lexicon.words("sums")
+_ANY_NUMBER = frozenset({"number"})
+
+_AUX = "is|are|was|were|do|does|did|can|could|may|might|must|should|shall|will|would|has|have|had"
 _YES_NO = re.compile(
-    r"(?i)^\W*(?:(?:and|so|but|also|or|und|et|y)\s+)?(?:is|are|was|were|do|does|did|can|could|may|might|must|should|shall|will|"
-    r"would|has|have|had|isn't|aren't|don't|doesn't|didn't|can't|ist|sind|kann|können|gibt|gilt|gelten|hat|haben|darf|muss|"
-    r"est-ce|peut-on|puis-je|puedo|hay|se puede|هل|क्या(?=.*(?:है|हैं|सकत))|是否|能否|可否|可以)\b|吗[？?]?$|ですか[？?。]?$|ますか[？?。]?$"
-)
-_HOW_TO = re.compile(r"(?i)\bhow (?:do|can|could|should|would|must|does|to|may) ?(?:i|we|you|one|someone|customers?|users?)?\b|\bwie (?:kann|können|muss) (?:ich|wir|man)\b|\bwhat (?:should|must) (?:i|we) do\b|\bsteps\b")
-_KINDS: tuple[tuple[re.Pattern[str], frozenset[str]], ...] = tuple(
-    (re.compile(pattern, re.IGNORECASE), frozenset(kinds))
-    for pattern, kinds in (
-        (r"\bhow much\b(?=.*\b(?:cost|pay|charge|spend|earn|fee|worth|price)\w*)|\bhow much (?:is|are|does|do) \S|\b(?:price|cost|fee|fare|rent|salary|deposit|deductible|fine|tuition|premium|budget|revenue)s?\b(?=\W|$)|\b(?:preis|kostet|kosten|gebühr)\b|多少钱", MONEY),
-        (r"\bhow long\b|\b(?:duration|window|period|term|lifespan|time ?frame|waiting time|delivery time|lead time|processing time|turnaround|battery life)\b|\bwie lange\b|\w+frist\b|多久|多长时间", TIME),
-        (r"\bhow (?:often|frequently)\b|\bfrequency\b|\bwie oft\b", TIME | {"often"}),
-        (r"\bwhat time\b|\b(?:opening|business|office|working|visiting) (?:hours|times)\b|\buhrzeit\b", frozenset({"clock"})),
-        (r"\bwhen\b|\b(?:deadline|due date|date|expiry)\b|\bwann\b|什么时候|何时", frozenset({"clock", "day", "month", "year", *TIME})),
-        (r"\bhow (?:many|much|tall|big|large|old|fast|far|heavy|high|deep|wide|hot|cold)\b|\b(?:number|amount|capacity|population|limit|allowance|quota|maximum|minimum|size|weight|height|age|speed|distance|dose|dosage|temperature)\b|\bwie (?:viele?|hoch|groß|alt|weit)\b|多少|几", _NUMBER),
-        (r"\b(?:rate|percentage|interest|share|proportion)\b", frozenset({"share"})),
-    )
-)  # fmt: skip
-_NO_KIND = re.compile(r"(?i)^\W*(?:and |so |also )?(?:who|whom|whose|where|why|which (?!year|month|day|date|time))\b|\bhow (?:do|does|can|should) ")
-_ANNOUNCED = re.compile(
-    r"(?i)\b(?:kind|type|sort|name|way|method|process|point|value|level|colou?r|reason|purpose|information|details?|"
-    r"things?|happens?|main|common|available|exactly|much|many|long|often|tall|big|large|old|fast|far|heavy|high|deep|"
-    r"wide|hot|cold|cost|costs|price|prices|fee|fees|fare|pay|charged?|window|duration|period|time|times|term|deadline|"
-    r"date|due|number|amount|capacity|limit|allowance|quota|size|weight|height|age|speed|distance|dose|rate|percentage|maximum|minimum|"
-    r"last|lasts|take|takes|hours|policy|preis|kostet|kosten)\b"
+    rf"(?i)^\W*(?:(?:and|so|but|also|or|und|et|y)\s+)?(?:(?:{_AUX})(?:n't)?|can't|won't|ist|sind|kann|können|gibt|gilt|"
+    r"gelten|hat|haben|darf|muss|est-ce|peut-on|puis-je|puedo|hay|se puede|هل|क्या|是否|能否|可否|可以)(?!\w)"
+    r"|吗[？?]?$|ですか[？?。]?$|ますか[？?。]?$"
 )
 _WHICH = re.compile(
-    r"(?i)\b(?:which|what)\s+((?:(?!is\b|are\b|was\b|were\b|do\b|does\b|did\b|can\b|will\b|should\b|has\b|have\b|i\b|you\b|we\b)[\w-]+\s+){1,3})"
-    r"(?:is|are|was|were|do|does|did|can|will|should|has|have|i|you|we)\b"
+    rf"(?i)\b(?:which|what)\s+(?P<nouns>(?:(?!(?:{_AUX}|i|you|we)\b)[\w-]+\s+){{1,3}})(?:{_AUX}|i|you|we)\b"
 )
-_WHEN = re.compile(
-    r"(?i)\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|today|tomorrow|yesterday|spring|summer|autumn|winter|weekdays?|weekends?|"
-    r"immediately|instantly|now|soon|daily|weekly|monthly|yearly|annually|hourly|after|before|once|twice|when|until|every|century|during|"
-    r"january|february|march|april|june|july|august|september|october|november|december|nightly|always|never|permanent(?:ly)?|"
-    r"(?:1\d|20)\d\ds?|first|last|overnight|same[- ]day|lifetime|24/7|forever|indefinitely|täglich|sofort|montags?|immer)\b"
+_CAPITAL = re.compile(r"(?<=\w[\s:,] )[A-Z]\w|(?<=\w\s)[A-Z]\w|\d")
+_OTHER_SCRIPT = re.compile(r"[^\x00-\u024f\u2000-\u20cf]")
+"""Scripts in which there are few forms to recognise an answer by."""
+_YEAR = re.compile(r"\b(?:1\d|20)\d\ds?\b")
+_REPLY = re.compile(
+    r"(?i)^\W*(?:yes|no|yeah|yep|nope|ja|nein|doch|oui|non|sí|sim|是的?|不是|可以|不可以|不|はい|いいえ|نعم|لا|हाँ|हां|नहीं)(?!\w)"
 )
-_NO_SUM = re.compile(
-    r"(?i)\b(?:free|no|included|unlimited|nothing|complimentary|depends?|varies|vary|kostenlos|none|half|double|several|few|dozens?|hundreds|thousands|single|one)\b"
-)
-_PROCEDURE = re.compile(
-    r"(?i)\bby \w+ing\b|\b(?:via|using|through)\b|\b(?:you|we|customers|users|they|ich|sie|man|wir) (?:can|need to|must|should|have to|may|"
-    r"will|kann|können|müssen|muss)\b|^\W*to \w+.*,|\b(?:steps?|simply)\b|\bindem\b|点击|选择|打开|クリック|選択"
-)
-_REPLY = re.compile(r"(?i)^\W*(?:yes|no|yeah|yep|nope|ja|nein|doch|oui|non|sí|sim|是的?|不是|可以|不可以|不|はい|いいえ|نعم|لا|हाँ|हां|नहीं|जी)\b")
 
 
 @lru_cache(maxsize=1024)
@@ -85,29 +71,38 @@ def asked(question: str) -> Asked:
     """The kind of answer that `question` wants."""
     if _YES_NO.search(question):
         return Asked(yes_no=True)
-    kinds = next((kinds for pattern, kinds in _KINDS if pattern.search(question)), frozenset())
-    if _NO_KIND.search(question):
-        kinds = frozenset()
-    announcing = {m.start() for m in _ANNOUNCED.finditer(question)}
+    announcing = {word.start for word in words(question) if word.folded in _ANNOUNCING}
     for m in _WHICH.finditer(question):
-        announcing |= {m.start(1) + w.start() for w in re.finditer(r"[\w-]+", m[1])}
-    return Asked(kinds=kinds, procedure=not kinds and bool(_HOW_TO.search(question)), announcing=frozenset(announcing))
+        announcing |= {word.start for word in words(question) if m.start("nouns") <= word.start < m.end("nouns")}
+    form = next((form for form, pattern in _FORMS if pattern.search(question)), "")
+    found = () if form else (kinds for kinds, pattern in _KINDS if pattern.search(question))
+    return Asked(kinds=next(iter(found), frozenset()), form=form, announcing=frozenset(announcing))
 
 
 def gives(question: Asked, sentence: str) -> bool:
-    """Whether `sentence` holds an answer of the wanted kind."""
-    if question.procedure:
-        return any(map(is_instruction, re.split(r"[,;:]\s*|\band\b\s*", sentence))) or bool(_PROCEDURE.search(sentence))
+    """Whether `sentence` holds an answer of the wanted kind; true where no kind can be told."""
+    if question.form:
+        return _has_form(question.form, sentence)
     if not question.kinds:
         return True
-    found = {q.dimension for q in quantities(sentence)}
-    if question.kinds & _NUMBER or question.kinds & {"share"}:
-        return bool(found) or bool(_NO_SUM.search(sentence))
-    if found & question.kinds:
+    found = {q.dimension or "bare" for q in quantities(sentence)}
+    said = {word.folded for word in words(sentence)}
+    if found & question.kinds or (question.kinds == _ANY_NUMBER and found):
         return True
-    if question.kinds & (TIME | {"clock", "often"}):
-        return bool(_WHEN.search(sentence))
-    return bool(_NO_SUM.search(sentence)) or bool(found & {""})
+    if "day" in question.kinds and _YEAR.search(sentence):
+        return True
+    if said & _TIMES and (question.kinds == _ANY_NUMBER or question.kinds & {"clock", "often", "time"}):
+        return True
+    timed = question.kinds & {"clock", "often", "time"} and "bare" not in question.kinds
+    return not timed and (bool(said & _SUMS) or (question.kinds == MONEY and "bare" in found))
+
+
+def _has_form(form: str, sentence: str) -> bool:
+    if _OTHER_SCRIPT.search(sentence) or any(pattern.search(sentence) for pattern in _GIVEN[form]):
+        return True
+    if form == "procedure":
+        return any(map(is_instruction, re.split(r"[,;:]\s*|\band\b\s*", sentence)))
+    return form in ("person", "place") and bool(_CAPITAL.search(sentence))
 
 
 def answers_yes_or_no(sentence: str) -> bool:

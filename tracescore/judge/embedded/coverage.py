@@ -28,13 +28,16 @@ SHARED = 0.3
 """Share of its weight that a word keeps which other parts have too."""
 ANNOUNCING = 0.2
 """Share of its weight that a word keeps which only announces the kind of answer."""
+SUBJECT = 0.6
+"""Share of its weight that the subject of a yes-or-no question keeps: to mention it alone says nothing."""
 OTHER_NAME = 0.3
 """Most that another word is worth for a name or a weekday that is asked about: open on Sundays?"""
 FLOOR = 0.55
 """Score of a part that alone asks for a kind of answer, in a sentence that gives it and covers no other part."""
-ON_SUBJECT, ON_SUBJECT_ALONE = 0.05, 0.3
-"""Alignment that a sentence needs for that, so that it is not about something else: beside other parts, which it
-could suit better, and where there is one part only."""
+ON_SUBJECT = 0.05
+"""Alignment that a sentence needs for that beside other parts, which it could suit better."""
+ALIGNED_ALONE, NEAR_ALONE = 0.3, 0.3
+"""Alignment or cosine that it needs where there is one part only, so that it is not about something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,39 +48,59 @@ class Coverage:
     quote: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A sentence or clause of the answer, the text that is read for it, and whether it opens the answer."""
+
+    terms: Terms
+    read: str
+    opens: bool
+
+
 def coverage(parts: Sequence[str], answer: Sequence[str], encoder: Encoder) -> list[Coverage]:
     """How far the passages of `answer` cover each of the `parts`."""
     told = _told(answer, parts, encoder)
     if not told or not parts:
         return [Coverage(0.0, "") for _ in parts]
-    questions = [asked(part) for part in parts]
     wanted = [terms(part, encoded) for part, encoded in zip(parts, encoder.encode(parts), strict=True)]
     common = Counter(stem for part in parts for stem in {w.stem for w in words(part)})
-    aligned = np.array([[_aligned(w, q, s, common) for s in told] for w, q in zip(wanted, questions, strict=True)])
-    known = frozenset(common)
-    read = [_with_next(told, j) for j in range(len(told))]
-    scores = np.array(
-        [[_score(i, j, questions, read[j], known, aligned) for j in range(len(told))] for i in range(len(parts))]
+    questions = [asked(part) for part in parts]
+    aligned = np.array(
+        [[_aligned(w, q, t.terms, common) for t in told] for w, q in zip(wanted, questions, strict=True)]
     )
-    return [Coverage(float(row.max()), told[int(row.argmax())].text) for row in scores]
-
-
-def _told(answer: Sequence[str], parts: Sequence[str], encoder: Encoder) -> list[Terms]:
-    """The sentences of the answer that say something, each followed by its clauses where it has several."""
-    found: list[Terms] = []
-    for sentence in Evidence(answer, parts, encoder).terms:
-        if abstains(sentence.text):
-            continue
-        found.append(sentence)
-        clauses = [clause for clause in _CLAUSE.split(sentence.text) if len(words(clause)) >= SHORTEST_CLAUSE]
-        if len(clauses) > 1:
-            found.extend(terms(c, e) for c, e in zip(clauses, encoder.encode(clauses), strict=True))
+    found = []
+    for i, part in enumerate(wanted):
+        others = [*questions[:i], *questions[i + 1 :]]
+        rivals = np.delete(aligned, i, axis=0).max(axis=0, initial=0.0)
+        scores = [
+            _score(_Match(part, questions[i], t, float(aligned[i, j]), float(rivals[j])), others, frozenset(common))
+            for j, t in enumerate(told)
+        ]
+        best = int(np.argmax(scores))
+        found.append(Coverage(scores[best], told[best].terms.text))
     return found
 
 
+def _told(answer: Sequence[str], parts: Sequence[str], encoder: Encoder) -> list[_Told]:
+    """The sentences of the answer that say something, each followed by its clauses where it has several."""
+    found: list[_Told] = []
+    sentences = [t for t in Evidence(answer, parts, encoder).terms if not abstains(t.text)]
+    for k, sentence in enumerate(sentences):
+        after = sentences[k + 1].text if k + 1 < len(sentences) else ""
+        goes_on = sentence.text.endswith(":") or _CONTINUES.match(after)
+        found.append(_Told(sentence, f"{sentence.text} {after}" if goes_on else sentence.text, opens=k == 0))
+        clauses = [clause for clause in _CLAUSE.split(sentence.text) if len(words(clause)) >= SHORTEST_CLAUSE]
+        if len(clauses) > 1:
+            encoded = encoder.encode(clauses)
+            found.extend(_Told(terms(c, e), c, opens=False) for c, e in zip(clauses, encoded, strict=True))
+    return found
+
+
+_CONTINUES = re.compile(r"(?i)^(?:it|its|they|their|these|those|this|he|his|she|her|es|sie|er|diese)\b")
+"""Opens a sentence that goes on about the same as the one before."""
 _CLAUSE = re.compile(
-    r"(?i)(?:\s*;|,)\s+(?=(?:and|but|while|which|including|so|or|und|aber|wobei)\b)|\s+(?=and (?:you|it|they|we|there|the|a|an|is|are|was|were)\b)"
-    r"|[，；]"
+    r"(?i)\s*[;,]\s+(?=(?:and|but|while|which|including|so|or|und|aber|wobei)\b)"
+    r"|\s+(?=and (?:you|it|they|we|there|the|a|an|is|are|was|were)\b)|[，；]"
 )
 SHORTEST_CLAUSE = 3
 """Words; `and more` answers nothing."""
@@ -101,47 +124,65 @@ def _aligned(part: Terms, question: Asked, sentence: Terms, common: Counter[str]
             best[i] = 1.0
         elif word.start in special and best[i] < FORM:
             best[i] = min(best[i], OTHER_NAME)
+    if question.yes_no and not _PRONOUN_SUBJECT.match(part.text) and (first := np.flatnonzero(weights)).size > 1:
+        weights[first[0]] *= SUBJECT
     if weights[~announcing].any():
         weights[announcing] *= ANNOUNCING
     total = float(weights.sum())
     return float(best @ weights) / total if total else ON_SUBJECT
 
 
-def _score(i: int, j: int, questions: Sequence[Asked], sentence: str, known: frozenset[str], aligned: Floats) -> float:
-    """The score of part `i` for sentence `j`, whose text is `sentence`. `aligned` is (parts, sentences)."""
-    question, score = questions[i], float(aligned[i, j])
-    rivals = [float(aligned[k, j]) for k in range(len(questions)) if k != i]
+_PRONOUN_SUBJECT = re.compile(r"(?i)^\W*\w+\s+(?:i|you|we|it|they|he|she|there|one|es|ich|man|sie|wir)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class _Match:
+    """A part beside a sentence: how well they align, and how well the best other part aligns with the sentence."""
+
+    part: Terms
+    question: Asked
+    told: _Told
+    aligned: float
+    rival: float
+
+
+def _score(match: _Match, others: Sequence[Asked], known: frozenset[str]) -> float:
+    """The score of one part for one sentence; `others` are the other parts, `known` the stems of all of them."""
+    question, aligned = match.question, match.aligned
     if question.yes_no:
-        alone = sum(q.yes_no for q in questions) == 1
-        affirmed = j == 0 and answers_yes_or_no(sentence) and (alone or score >= max(rivals, default=0.0))
-        return max(score, FLOOR) if affirmed else score
-    if not gives(question, sentence) or not _is_news(i, questions, sentence, known):
-        return min(score, PARTIAL / 2)
-    alone = question.wants is not None and sum(q.wants == question.wants for q in questions) == 1
-    free = max(rivals, default=0.0) < COVERED
-    return max(score, FLOOR) if alone and free and score >= (ON_SUBJECT if rivals else ON_SUBJECT_ALONE) else score
+        alone = not any(q.yes_no for q in others)
+        replied = match.told.opens and answers_yes_or_no(match.told.read) and (alone or aligned >= match.rival)
+        return max(aligned, FLOOR) if replied else aligned
+    if not gives(question, match.told.read) or not _is_news(question, others, match.told.read, known):
+        return min(aligned, PARTIAL / 2)
+    alone = bool(question.wants) and all(q.wants != question.wants for q in others)
+    return max(aligned, FLOOR) if alone and _on_subject(match, bool(others)) else aligned
 
 
-def _is_news(i: int, questions: Sequence[Asked], sentence: str, known: frozenset[str]) -> bool:
+def _on_subject(match: _Match, has_others: bool) -> bool:
+    """Whether the sentence is about what is asked, and not about what another part asks."""
+    if has_others:
+        return match.rival < COVERED and match.aligned >= ON_SUBJECT
+    sentence = match.told.terms
+    refers = bool(_CONTINUES.match(sentence.text)) or len(sentence.words) <= SHORT
+    near = float(match.part.vector @ sentence.vector)
+    return match.aligned >= ALIGNED_ALONE or near >= NEAR_ALONE or (refers and match.told.opens)
+
+
+SHORT = 4
+"""Words of an answer that leaves out its subject: up to 35,000 dollars."""
+
+
+def _is_news(question: Asked, others: Sequence[Asked], sentence: str, known: frozenset[str]) -> bool:
     """Whether `sentence` says more than the questions did. A number may be what another part asked for."""
-    if questions[i].kinds:
+    if question.kinds:
         return True  # it gives what was asked for
-    others = frozenset().union(*(q.kinds for q in questions))
     numbers = quantities(sentence)
-    if not questions[i].procedure and not all(n.dimension in others or "number" in others for n in numbers):
+    taken = frozenset[str]().union(*(q.kinds for q in others))
+    if question.form != "procedure" and not all((n.dimension or "bare") in taken or "number" in taken for n in numbers):
         return True
-    inside = [range(q.start, q.end) for q in numbers]
+    inside = [range(n.start, n.end) for n in numbers]
     return any(
-        not w.is_function and w.stem not in known and not any(w.start in span for span in inside) for w in words(sentence)
+        not w.is_function and w.stem not in known and not any(w.start in span for span in inside)
+        for w in words(sentence)
     )
-
-
-_CONTINUES = re.compile(r"(?i)^(?:it|its|they|their|these|those|this|he|his|she|her|es|sie|er|diese)\b")
-
-
-def _with_next(told: Sequence[Terms], j: int) -> str:
-    """The text of sentence `j`, together with the next where that goes on about the same: a list, a pronoun."""
-    text = told[j].text
-    if j + 1 < len(told) and (text.endswith(":") or _CONTINUES.match(told[j + 1].text)):
-        return f"{text} {told[j + 1].text}"
-    return text

@@ -10,139 +10,52 @@ import unicodedata
 from dataclasses import dataclass
 from functools import lru_cache
 
-_UNITS: dict[str, tuple[str, float, str]] = {}
-"""Word -> (dimension, factor to the base unit, words as they are looked up)."""
+from tracescore.judge.embedded import lexicon
 
-
-def _unit(dimension: str, factor: float, names: str) -> None:
-    for name in names.split():
-        _UNITS[name.replace("_", " ")] = (dimension, factor, name)
-
-
-_unit("share", 1, "% percent per_cent percentage pct prozent % pour_cent por_ciento ٪ प्रतिशत")
-_unit("share", 0.01, "bp bps basis_points basis_point")
-_unit("time", 1, "sec secs second seconds sekunde sekunden 秒")
-_unit("time", 60, "min mins minute minutes minuten 分钟 分間 دقيقة मिनट")
-_unit("time", 3600, "h hr hrs hour hours stunde stunden 小时 時間 ساعة घंटे")
-_unit("time", 86400, "day days tag tage tagen 天 日間 يوم يوما يومًا أيام दिन दिनों jour jours día días")
-_unit("time", 604800, "week weeks woche wochen 周 週間 أسابيع सप्ताह semaine semaines semana semanas")
-_unit("months", 1, "month months monat monate monaten 个月 ヶ月 か月 أشهر महीने mois mes meses")
-_unit("months", 12, "year years yr yrs jahr jahre jahren سنوات साल an ans año años")
-_unit("length", 1e-3, "mm millimetre millimetres millimeter millimeters")
-_unit("length", 1e-2, "cm centimetre centimetres centimeter centimeters zentimeter")
-_unit("length", 1, "m metre metres meter meters 米 メートル")
-_unit("length", 1e3, "km kilometre kilometres kilometer kilometers 公里 キロ")
-_unit("length", 0.0254, "inch inches zoll")
-_unit("length", 0.3048, "ft foot feet fuß")
-_unit("length", 1609.344, "mi mile miles meilen")
-_unit("area", 1, "m2 m² sqm square_metres square_meters quadratmeter")
-_unit("area", 0.09290304, "sq_ft square_feet")
-_unit("speed", 1, "km/h kph kmh")
-_unit("speed", 1.609344, "mph")
-_unit("mass", 1e-6, "mg milligram milligrams milligramm")
-_unit("mass", 1e-9, "µg mcg microgram micrograms")
-_unit("mass", 1e-3, "g gram grams gramm")
-_unit("mass", 1, "kg kilo kilos kilogram kilograms kilogramm 公斤 千克")
-_unit("mass", 1e3, "t ton tons tonne tonnes tonnen")
-_unit("mass", 0.45359237, "lb lbs pound pounds")
-_unit("mass", 0.028349523, "oz ounce ounces")
-_unit("volume", 1e-3, "ml millilitre millilitres milliliter milliliters")
-_unit("volume", 1, "l litre litres liter liters")
-_unit("volume", 3.785411784, "gallon gallons")
-_unit("data", 1e3, "kb kilobyte kilobytes")
-_unit("data", 1e6, "mb megabyte megabytes")
-_unit("data", 1e9, "gb gigabyte gigabytes")
-_unit("data", 1e12, "tb terabyte terabytes")
-_unit("rate", 1, "mbps mbit/s")
-_unit("rate", 1e3, "gbps gbit/s")
-_unit("power", 1, "w watt watts")
-_unit("power", 1e3, "kw kilowatt kilowatts")
-_unit("energy", 1, "wh")
-_unit("energy", 1e3, "kwh")
-_unit("voltage", 1, "v volt volts")
-_unit("celsius", 1, "°c ℃ celsius degrees_celsius grad")
-_unit("fahrenheit", 1, "°f ℉ fahrenheit degrees_fahrenheit")
-_unit("usd", 1, "$ usd us$ dollar dollars 美元")
-_unit("usd", 0.01, "cent cents ¢")
-_unit("eur", 1, "€ eur euro euros 欧元")
-_unit("gbp", 1, "£ gbp quid")
-_unit("inr", 1, "₹ inr rupee rupees rs रुपये")
-_unit("jpy", 1, "¥ jpy yen 円")
-_unit("cny", 1, "rmb cny yuan 元")
-_unit("chf", 1, "chf francs")
-
-MONEY = frozenset({"usd", "eur", "gbp", "inr", "jpy", "cny", "chf", "money"})
-TIME = frozenset({"time", "months"})
-
-_SCALES = {
-    **dict.fromkeys(("hundred",), 1e2),
-    **dict.fromkeys(("k", "thousand", "tausend", "千"), 1e3),
-    **dict.fromkeys(("lakh", "lakhs"), 1e5),
-    **dict.fromkeys(("m", "mn", "million", "millions", "mio", "millionen"), 1e6),
-    **dict.fromkeys(("crore", "crores"), 1e7),
-    **dict.fromkeys(("bn", "b", "billion", "billions", "mrd", "milliarden", "milliarde"), 1e9),
-    **dict.fromkeys(("trillion", "trillions", "billionen"), 1e12),
-    "万": 1e4,
-    "萬": 1e4,
-    "亿": 1e8,
-    "億": 1e8,
+_UNITS: dict[str, tuple[str, float]] = {
+    name.replace("_", " "): (dimension, float(factor))
+    for dimension, factor, *names in map(str.split, lexicon.lines("units"))
+    for name in names
 }
-_SMALL = {
-    word: value
-    for value, names in enumerate(
-        "zero null|one eins|two zwei dos deux|three drei tres trois|four vier cuatro quatre|five fünf cinco cinq|"
-        "six sechs seis|seven sieben siete sept|eight acht ocho huit|nine neun nueve neuf|ten zehn diez dix|eleven elf|"
-        "twelve zwölf dozen|thirteen dreizehn|fourteen vierzehn|fifteen fünfzehn|sixteen sechzehn|seventeen siebzehn|"
-        "eighteen achtzehn|nineteen neunzehn".split("|")
-    )
-    for word in names.split()
+"""Name -> its dimension and its factor to the base unit of that."""
+_FACTORS: dict[str, frozenset[float]] = {
+    dimension: frozenset(factor for other, factor in _UNITS.values() if other == dimension)
+    for dimension, _ in _UNITS.values()
 }
-_TENS = {
-    word: 10 * value
-    for value, names in enumerate(
-        "twenty zwanzig|thirty dreißig|forty vierzig|fifty fünfzig|sixty sechzig|seventy siebzig|eighty achtzig|"
-        "ninety neunzig".split("|"),
-        2,
-    )
-    for word in names.split()
-}
+_SCALES = lexicon.values("scales")
+_SPELLED = lexicon.values("numbers")
+_MONTHS = lexicon.values("months")
 _ORDINALS = {
     word: value
     for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split(), 1
+        ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"), 1
     )
-}
-_MONTHS = {
-    name: value
-    for value, names in enumerate(
-        "january jan januar|february feb februar|march mar märz|april apr|may mai|june jun juni|july jul juli|"
-        "august aug|september sep sept|october oct oktober|november nov|december dec dezember".split("|"),
-        1,
-    )
-    for name in names.split()
 }
 
-_SPELLED = "|".join(sorted({*_SMALL, *_TENS}, key=len, reverse=True))
-_SCALE = "|".join(sorted((re.escape(s) for s in _SCALES if len(s) > 2), key=len, reverse=True))
+MONEY = frozenset({"usd", "eur", "gbp", "inr", "jpy", "cny", "chf", "pound"})
+TIME = frozenset({"time", "months"})
+
+_SCALE = lexicon.any_of(frozenset(s for s in _SCALES if len(s) > 2))
 _SHORT_SCALE = "(?:(?(currency)mn?|mn)|(?(currency)bn?|bn)|k|万|萬|亿|億|千)"
 """A lone m or b is metres or bits unless it is money."""
-_UNIT = "|".join(sorted((re.escape(u) for u in _UNITS), key=len, reverse=True))
-_CURRENCY = r"US\$|[$€£¥₹]|\b(?:USD|EUR|GBP|INR|JPY|CNY|RMB|CHF|Rs)\b\.?"
 _ADJECTIVE = r"(?:(?:working|business|calendar|consecutive|full|whole|school|square|US|more)\s)?"
-_MONTH = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_UNIT = rf"{_ADJECTIVE}(?P<unit>{lexicon.any_of(frozenset(_UNITS))})(?![A-Za-z\u00c0-\u024f])"
+_CURRENCY = r"US\$|[$€£¥₹]|\b(?:USD|EUR|GBP|INR|JPY|CNY|RMB|CHF|Rs)\b\.?"
+_MONTH = lexicon.any_of(_MONTHS)
 
 _NUMBER = re.compile(
     rf"(?i)(?P<currency>{_CURRENCY})?\s?"
     r"(?<![\w.,])(?P<digits>\d{1,3}(?:[,.'’\u00a0\u202f]\d{2,3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,]\d+)?)"
-    rf"(?:(?P<ordinal>st|nd|rd|th)\b)?"
+    r"(?:(?P<ordinal>st|nd|rd|th)\b)?"
     rf"(?:(?P<short>{_SHORT_SCALE})(?![^\W_])|[\s-]?(?P<scale>(?:{_SCALE})(?:[\s-](?:{_SCALE}))*)\b)?"
-    rf"(?:[\s-]?(?:(?P<symbol>%|٪|°[CF]|℃|℉|[$€£¥₹¢])|{_ADJECTIVE}(?P<unit>{_UNIT})(?![A-Za-z\u00c0-\u024f])))?"
+    rf"(?:[\s-]?(?:(?P<symbol>%|٪|°[CF]|℃|℉|[$€£¥₹¢])|{_UNIT}))?"
 )
 _WORDS = re.compile(
-    rf"(?i)(?<![\w-])(?P<first>{_SPELLED})(?:[\s-](?P<second>{'|'.join(k for k, v in _SMALL.items() if 0 < v < 10)}))?"
-    rf"(?:[\s-](?P<scale>(?:{_SCALE})(?:[\s-](?:{_SCALE}))*))?(?![\w])(?:[\s-]{_ADJECTIVE}(?P<unit>{_UNIT})(?![A-Za-z\u00c0-\u024f]))?"
+    rf"(?i)(?<![\w-])(?P<first>{lexicon.any_of(_SPELLED)})"
+    r"(?:[\s-](?P<second>one|two|three|four|five|six|seven|eight|nine))?"
+    rf"(?:[\s-](?P<scale>(?:{_SCALE})(?:[\s-](?:{_SCALE}))*))?(?![\w])(?:[\s-]{_UNIT})?"
 )
-_ORDINAL = re.compile(rf"(?i)\b({'|'.join(_ORDINALS)})\b(?!\s(?:of all|place))")
+_ORDINAL = re.compile(rf"(?i)\b({'|'.join(_ORDINALS)})\b")
 _DATE = re.compile(
     rf"(?i)\b(?P<y1>\d{{4}})-(?P<m1>\d{{2}})-(?P<d1>\d{{2}})\b|\b(?P<a>\d{{1,2}})[./](?P<b>\d{{1,2}})[./](?P<y2>\d{{4}})\b"
     rf"|\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th|\.)?(?:\s+of)?\s+(?P<m3>{_MONTH})\b\.?,?(?:\s+(?P<y3>\d{{4}})\b)?"
@@ -167,9 +80,12 @@ HEDGED_TOLERANCE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A number with its place. `values` are its possible readings (1.250 is 1.25 or 1250), in the base unit of
-    `dimension`; the dimension is empty for a bare number. `firm` is false for words such as `one` and `first`,
-    which are often no numbers at all and are never demanded."""
+    """A number with its place.
+
+    `values` are its possible readings (1.250 is 1.25 or 1250), in the base unit of `dimension`; the dimension is
+    empty for a bare number. `firm` is false for words such as `one` and `first`, which are often no numbers at all
+    and are never demanded. `rounded` says that it is given as about so much.
+    """
 
     values: frozenset[float]
     dimension: str
@@ -185,9 +101,7 @@ def quantities(text: str) -> tuple[Quantity, ...]:
     text = _ascii_digits(text)
     found: list[Quantity] = []
     taken: list[tuple[int, int]] = []
-    for pattern, read in (
-        (_DATE, _date), (_TIME, _time), (_NUMBER, _number), (_WORDS, _spelled), (_ORDINAL, _ordinal), (_MONTH_ALONE, _month),
-    ):  # fmt: skip
+    for pattern, read in _READERS:
         for match in pattern.finditer(text):
             if not any(match.start() < end and start < match.end() for start, end in taken):
                 found.extend(read(match, bool(_HEDGE.search(text[: match.start()]))))
@@ -221,7 +135,7 @@ def rivals(claim: str, evidence: str) -> bool:
 
 
 def _comparable(a: str, b: str) -> bool:
-    return a == b or (a in MONEY and b in MONEY and "money" in (a, b))
+    return a == b or {a, b} in ({"pound", "mass"}, {"pound", "gbp"})
 
 
 def _readings(q: Quantity, bare: bool) -> frozenset[float]:
@@ -231,11 +145,6 @@ def _readings(q: Quantity, bare: bool) -> frozenset[float]:
 
 def _as_written(q: Quantity) -> frozenset[float]:
     return frozenset(value / factor for value in q.values for factor in _FACTORS.get(q.dimension, ()))
-
-
-_FACTORS: dict[str, frozenset[float]] = {}
-for _dimension, _factor, _ in _UNITS.values():
-    _FACTORS[_dimension] = _FACTORS.get(_dimension, frozenset()) | {_factor}
 
 
 def _ascii_digits(text: str) -> str:
@@ -251,16 +160,17 @@ def _number(m: re.Match[str], rounded: bool) -> list[Quantity]:
         scale *= _SCALES.get(word.lower(), 1.0)
     unit = _unit_of(m["symbol"] or m["unit"] or m["currency"] or "")
     values = frozenset(value * scale * unit[1] for value in _parse(m["digits"]))
+    if unit[0] == "pound":  # of sterling or of mass
+        values |= {value * _UNITS["lb"][1] for value in values}
     return [Quantity(values, unit[0], m.start("digits"), m.end(), rounded=rounded)]
 
 
 def _spelled(m: re.Match[str], rounded: bool) -> list[Quantity]:
-    first = m["first"].lower()
-    value = float(_TENS.get(first, _SMALL.get(first, 0)))
+    value = _SPELLED[m["first"].lower()]
     if m["second"]:
-        if first not in _TENS:
+        if value < 20:
             return []
-        value += _SMALL[m["second"].lower()]
+        value += _SPELLED[m["second"].lower()]
     for word in re.split(r"[\s-]", m["scale"] or ""):
         value *= _SCALES.get(word.lower(), 1.0)
     unit = _unit_of(m["unit"] or "")
@@ -282,7 +192,7 @@ def _date(m: re.Match[str], rounded: bool) -> list[Quantity]:
         either = {int(m["a"]), int(m["b"])}
         parts += [({v for v in either if v <= 12}, "month"), (either, "day")]
     if month:
-        parts.append(({_MONTHS.get(month.lower()) or int(month)}, "month"))
+        parts.append(({int(_MONTHS.get(month.lower()) or month)}, "month"))
     if day:
         parts.append(({int(day)}, "day"))
     if year:
@@ -329,5 +239,15 @@ def _parse(digits: str) -> set[float]:
 
 def _unit_of(name: str) -> tuple[str, float]:
     key = re.sub(r"\s+", " ", name.strip().rstrip(".").casefold())
-    dimension, factor, _ = _UNITS.get(key, ("", 1.0, ""))
-    return dimension, factor
+    return _UNITS.get(key, ("", 1.0))
+
+
+_READERS = (
+    (_DATE, _date),
+    (_TIME, _time),
+    (_NUMBER, _number),
+    (_WORDS, _spelled),
+    (_ORDINAL, _ordinal),
+    (_MONTH_ALONE, _month),
+)
+"""In this order: what one has read the next does not read again."""

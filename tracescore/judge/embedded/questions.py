@@ -9,20 +9,11 @@ from __future__ import annotations
 
 import re
 
+from tracescore.judge.embedded import lexicon
 from tracescore.judge.embedded.quantities import MONEY, TIME, quantities
 from tracescore.judge.embedded.sentences import claims
 
-IMPERATIVES = frozenset(
-    """add adjust allow apply ask attach back bake begin boil book bring brush buy call change charge check choose clean
-    clear click close combine complete configure confirm connect consult contact continue cook copy cover create cut
-    deactivate delete dial disable disconnect download drag drain draw dry edit email empty enable enter export fill
-    find fold follow give go grant hold import insert install invite keep launch leave let lift locate log look make
-    mark mix modify move navigate open order pack paste pay pick place plug point pop pour prepare press provide prune
-    pull push put reach read remove renew repeat replace report request reset restart return review ring rinse rotate
-    run save scan schedule scroll search see select send set shake show shut sign simmer slide soak specify speak spray
-    start stir stop store submit switch take talk tap tell tick tighten toggle transfer try turn type uncheck unplug
-    unscrew update upgrade upload use verify view visit wait walk warm wash water wipe wrap write""".split()
-)
+IMPERATIVES = lexicon.words("imperatives")
 """Verbs that open an instruction."""
 
 _TO_DO = re.compile(r"(?i)^(?:in order )?to (?P<aim>[a-z].+?), (?:please |you |simply |just |first )*\w+")
@@ -36,7 +27,10 @@ _CAN = re.compile(
 _BECAUSE = re.compile(r"(?i)^(?P<fact>.+?),? (?:because|due to|as a result of)\b")
 _COSTS = re.compile(r"(?i)^(?P<what>.+?) costs?\b(?P<rest>.*)$")
 _LASTS = re.compile(r"(?i)^(?P<what>.+?) (?P<verb>takes?|lasts?)\b")
-_OPENS = re.compile(r"(?i)^(?!on|in|at|from|during|every)(?P<what>.+?) (?P<verb>opens?|closes?|starts?|begins?|ends?|arrives?|expires?|leaves?)\b")
+_OPENS = re.compile(
+    r"(?i)^(?!on|in|at|from|during|every)(?P<what>.+?) "
+    r"(?P<verb>opens?|closes?|starts?|begins?|ends?|arrives?|expires?|leaves?)\b"
+)
 _WHERE = re.compile(r"(?i)^(?P<what>.+?) (?P<be>is|are) (?:located|situated|found)\b")
 _COURTEOUS = re.compile(r"(?i)^(?:(?:please|simply|just|first|then|next|now|also|you need to)[, ]+)*")
 _SUBJECT_BE = re.compile(r"(?i)^(?P<what>.+?) (?P<be>is|are|was|were|has|have|can|will|did) (?P<rest>.+)$")
@@ -93,7 +87,7 @@ def _can(m: re.Match[str]) -> str:
 def is_instruction(statement: str) -> bool:
     """Whether `statement` tells what to do, by its first verb."""
     first = re.match(r"([A-Za-z]+)\b(?!'| (?:is|are|was|were|has|have|will|can|may)\b)", _COURTEOUS.sub("", statement))
-    return bool(first) and first[1].lower() in IMPERATIVES
+    return first is not None and first[1].lower() in IMPERATIVES
 
 
 def _invert(fact: str) -> str:

@@ -9,11 +9,9 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof sr jr st mt ft vs e.g i.e eg ie cf approx no nos fig figs vol ed eds dept est gen gov sen rep "
-    "hon rev capt col lt sgt ave blvd rd jan feb mar apr jun jul aug sep sept oct nov dec u.s u.k u.n ph.d p pp sec ch "
-    "z.b d.h u.a o.ä bzw ca evtl ggf inkl exkl nr str tel abs art vgl bspw sog zzgl max min mio mrd geb hr fr".split()
-)
+from tracescore.judge.embedded import lexicon
+
+ABBREVIATIONS = lexicon.words("abbreviations")
 """Words (without their last point) after which a point seldom ends a sentence."""
 
 _END = re.compile(
@@ -28,14 +26,7 @@ _LINE = re.compile(r"[^\n]+")
 _CITATION = re.compile(r"\s*(?:\[\^?\d{1,3}\^?\]|【[^】]{1,12}】)")
 _EMPHASIS = re.compile(r"(\*\*|__|`)(?=\S)(.+?)(?<=\S)\1")
 
-_COURTESY = re.compile(
-    r"(?i)^(?:(?:yes|no|yeah|yep|nope|sure|certainly|of course|absolutely|ja|nein|natürlich|gerne|是的?|不是?|对|"
-    r"はい|いいえ|نعم|لا|हाँ|नहीं)\s*[.!。！।]|(?:great|good) question[.!]|(?:thanks?|thank you|hello|hi|guten tag|hallo)"
-    r"\b[^.!?]{0,30}[.!]|"
-    r"(?:i )?hope (?:this|that) helps\b.*|(?:please )?let (?:me|us) know\b.*|"
-    r"(?:please )?feel free to\b.*|(?:if you have|should you have) (?:any )?(?:other|more|further|additional)?\s*"
-    r"questions\b.*|is there anything else\b.*|happy to help\b.*|here(?:'s| is| are) (?:what|the answer|how)\b[^.]*:)$"
-)
+_COURTESY = lexicon.pattern("courtesies")
 _OPENER = re.compile(
     r"(?i)^(?:(?:yes|no|yeah|yep|nope|sure|certainly|of course|absolutely|well|ja|nein|natürlich)\s*[,!–—-]+\s*"
     r"|(?:是的|不是|对|はい|いいえ|نعم|हाँ|नहीं)\s*[，,、،]\s*)+"
@@ -53,8 +44,13 @@ def claims(text: str) -> tuple[str, ...]:
     A text of nothing else gives its sentences as they are ("Yes." answers a question and is a claim then).
     """
     cleaned = [clean for sentence in sentences(text) if (clean := plain(sentence))]
-    kept = [_OPENER.sub("", claim) or claim for claim in cleaned if _is_claim(claim)]
+    kept = [without_reply(claim) for claim in cleaned if _is_claim(claim)]
     return tuple(kept or cleaned)
+
+
+def without_reply(sentence: str) -> str:
+    """A sentence without the yes or no that opens it, where more follows."""
+    return _OPENER.sub("", sentence) or sentence
 
 
 def plain(sentence: str) -> str:
@@ -71,7 +67,7 @@ def key(text: str) -> str:
 def _is_claim(sentence: str) -> bool:
     if sentence.endswith((":", "：", "?", "？", "؟")):
         return False
-    return not _COURTESY.match(sentence) and any(character.isalnum() for character in sentence)
+    return not _COURTESY.fullmatch(sentence) and any(character.isalnum() for character in sentence)
 
 
 def _blocks(text: str) -> Iterator[str]:

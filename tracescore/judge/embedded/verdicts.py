@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 from tracescore.judge.embedded.alignment import Encoder, Evidence, terms
 from tracescore.judge.embedded.coverage import COVERED, PARTIAL, coverage
+from tracescore.judge.embedded.sentences import without_reply
 from tracescore.judge.embedded.support import SUPPORTED, Support, support
-from tracescore.judge.embedded.terms import is_negative, words
+from tracescore.judge.embedded.terms import NEGATIONS, is_negative, words
 from tracescore.judge.operations import Verdict, Vocabulary
 
 _YES = re.compile(r"(?i)^\W*(?:yes|yeah|yep|ja|oui|sí|si|sim|是的?|对|可以|はい|نعم|हाँ|हां|जी हाँ|да|true|correct)\W*$")
@@ -36,7 +37,7 @@ def supports(
     `compared`: statements and evidence are answers to one question, whose words need no support, as each may leave
     them out. A bare yes or no stands for the question itself, affirmed or denied.
     """
-    if compared and all(_polarity(passage) is not None for passage in evidence):
+    if compared and evidence and all(_polarity(passage) is not None for passage in evidence):
         denied = any(_polarity(passage) for passage in evidence)
         return [_agreement(_denies(statement) == denied, evidence) for statement in statements]
     known = frozenset(w.stem for w in words(question))
@@ -56,15 +57,19 @@ SHORT = 4
 
 
 def _polarity(text: str) -> bool | None:
-    """True for a bare no, False for a bare yes, None for anything that says more."""
+    """True for a bare no ("No, it isn't."), False for a bare yes, None for anything that says more."""
     if _NO.match(text):
         return True
-    return False if _YES.match(text) else None
+    if _YES.match(text):
+        return False
+    rest = without_reply(text)
+    says_more = any(not word.is_function and word.folded not in NEGATIONS for word in words(rest))
+    return None if says_more or not words(rest) else is_negative(rest)
 
 
 def _denies(text: str) -> bool:
     bare = _polarity(text)
-    return is_negative(text) if bare is None else bare
+    return is_negative(without_reply(text)) if bare is None else bare
 
 
 def _agreement(agrees: bool, evidence: Sequence[str]) -> Support:

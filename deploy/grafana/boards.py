@@ -1,0 +1,12 @@
+"""Writes the JSON of every dashboard: `python -m deploy.grafana.boards`."""
+
+from __future__ import annotations
+
+from deploy.grafana import coverage, judge, overview, slices
+from deploy.grafana.panels import text
+
+BOARDS = (overview, slices, coverage, judge)
+
+if __name__ == "__main__":
+    for module in BOARDS:
+        module.FILE.write_text(text(module.build()))

