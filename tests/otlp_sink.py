@@ -4,13 +4,14 @@
         ... send to sink.http or sink.grpc ...
         received = sink.wait(spans=1, logs=3)
 
-It keeps every span and log record, decoded, until `clear`. `script` makes it refuse the next requests. It ends when
-its standard input does, so that it cannot outlive the test.
+It keeps every span and log record, decoded, until `clear`, and every body as it came. `script` makes it refuse the next
+requests. It ends when its standard input does, so that it cannot outlive the test.
 """
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import gzip
 import json
 import os
@@ -31,14 +32,25 @@ from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 from opentelemetry.proto.collector.logs.v1 import logs_service_pb2 as logs_service
+from opentelemetry.proto.collector.metrics.v1 import metrics_service_pb2 as metrics_service
 from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as trace_service
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 
-_REQUESTS = {"traces": trace_service.ExportTraceServiceRequest, "logs": logs_service.ExportLogsServiceRequest}
-_RESPONSES = {"traces": trace_service.ExportTraceServiceResponse, "logs": logs_service.ExportLogsServiceResponse}
+_REQUESTS: dict[str, Any] = {
+    "traces": trace_service.ExportTraceServiceRequest,
+    "logs": logs_service.ExportLogsServiceRequest,
+    "metrics": metrics_service.ExportMetricsServiceRequest,
+}
+_RESPONSES: dict[str, Any] = {
+    "traces": trace_service.ExportTraceServiceResponse,
+    "logs": logs_service.ExportLogsServiceResponse,
+    "metrics": metrics_service.ExportMetricsServiceResponse,
+}
+_REJECTED = {"traces": "rejected_spans", "logs": "rejected_log_records", "metrics": "rejected_data_points"}
 _SERVICES = {
     "traces": "opentelemetry.proto.collector.trace.v1.TraceService",
     "logs": "opentelemetry.proto.collector.logs.v1.LogsService",
+    "metrics": "opentelemetry.proto.collector.metrics.v1.MetricsService",
 }
 _GRPC_CODES = {
     400: grpc.StatusCode.INVALID_ARGUMENT,
@@ -59,12 +71,23 @@ class Received:
 
     `spans` and `logs` are plain dictionaries: ids as lower-case hex, attributes as Python values, the resource's
     attributes under `resource`, the scope's name under `scope`. `requests` holds, in order of arrival and refused
-    ones included, {signal, protocol, headers, status}. HTTP is answered under any prefix of /v1/traces and /v1/logs.
+    ones included, {signal, protocol, headers, status}. HTTP is answered under any prefix of /v1/traces, /v1/logs and
+    /v1/metrics. Bodies in JSON are kept as they are and not read.
     """
 
     spans: list[dict[str, Any]]
     logs: list[dict[str, Any]]
     requests: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Body:
+    """One accepted request: what it held, without its compression. `media_type` is empty for gRPC."""
+
+    signal: str
+    protocol: str
+    media_type: str
+    content: bytes
 
 
 class Sink:
@@ -93,11 +116,25 @@ class Sink:
         """`wait` for tests whose event loop must go on."""
         return await anyio.to_thread.run_sync(lambda: self.wait(spans=spans, logs=logs, requests=requests))
 
+    def bodies(self) -> list[Body]:
+        """All accepted requests in order of arrival."""
+        return [Body(*row[:3], base64.b64decode(row[3])) for row in self._call("/bodies", {})["bodies"]]
+
     def script(
-        self, signal: str, *, times: int, status: int, retry_after: int | None = None, rejected: int = 0
+        self,
+        signal: str,
+        *,
+        times: int,
+        status: int,
+        retry_after: int | None = None,
+        rejected: int = 0,
+        delay: float = 0.0,
     ) -> None:
-        """The next `times` requests get this HTTP status or its gRPC counterpart; 200 with `rejected` is partial."""
-        step = {"status": status, "retry_after": retry_after, "rejected": rejected}
+        """The next `times` requests get this HTTP status or its gRPC counterpart; 200 with `rejected` is partial.
+
+        The answer comes after `delay` seconds.
+        """
+        step = {"status": status, "retry_after": retry_after, "rejected": rejected, "delay": delay}
         self._call("/script", {"signal": signal, "steps": [step] * times})
 
     def clear(self) -> None:
@@ -112,11 +149,11 @@ class Sink:
 
 
 @contextmanager
-def otlp_sink() -> Iterator[Sink]:
-    """Starts a sink on free ports of 127.0.0.1 and ends it."""
+def otlp_sink(*, read: bool = True) -> Iterator[Sink]:
+    """Starts a sink on free ports of 127.0.0.1 and ends it; without `read` it only keeps bodies, and is quick."""
     root = Path(__file__).parent.parent
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    command = [sys.executable, "-m", "tests.otlp_sink"]
+    command = [sys.executable, "-m", "tests.otlp_sink", *([] if read else ["--bodies-only"])]
     with subprocess.Popen(
         command, cwd=root, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as process:
@@ -134,22 +171,29 @@ def otlp_sink() -> Iterator[Sink]:
 
 
 class _Store:
-    def __init__(self) -> None:
+    def __init__(self, *, read: bool) -> None:
         self.changed = asyncio.Condition()
+        self.read = read
         self.clear()
 
     def clear(self) -> None:
-        self.steps: dict[str, list[dict[str, Any]]] = {"traces": [], "logs": []}
+        self.steps: dict[str, list[dict[str, Any]]] = {signal: [] for signal in _REQUESTS}
         self.received: dict[str, list[dict[str, Any]]] = {"spans": [], "logs": [], "requests": []}
+        self.bodies: list[tuple[str, str, str, bytes]] = []
 
     async def take(self, signal: str, protocol: str, headers: dict[str, str], body: bytes) -> dict[str, Any]:
         """Keeps what the request holds, unless the script refuses it; returns the step that was played."""
         step = self.steps[signal].pop(0) if self.steps[signal] else {"status": 200, "rejected": 0}
-        request = _REQUESTS[signal].FromString(body)
+        media_type = headers.get("content-type", "") if protocol == "http" else ""
+        unread = not self.read or media_type.startswith("application/json")
+        request = None if unread else _REQUESTS[signal].FromString(body)
+        await asyncio.sleep(step.get("delay", 0.0))
         async with self.changed:
             if step["status"] == 200:
-                kept = self.received["spans" if signal == "traces" else "logs"]
-                kept.extend(_spans(request) if signal == "traces" else _logs(request))
+                self.bodies.append((signal, protocol, media_type, body))
+                if request is not None and signal != "metrics":
+                    kept = self.received["spans" if signal == "traces" else "logs"]
+                    kept.extend(_spans(request) if signal == "traces" else _logs(request))
             note = {"signal": signal, "protocol": protocol, "headers": headers, "status": step["status"]}
             self.received["requests"].append(note)
             self.changed.notify_all()
@@ -223,8 +267,7 @@ def _value(value: AnyValue) -> Any:
 def _response(signal: str, step: dict[str, Any]) -> Any:
     response = _RESPONSES[signal]()
     if step["rejected"]:
-        field = "rejected_spans" if signal == "traces" else "rejected_log_records"
-        setattr(response.partial_success, field, step["rejected"])
+        setattr(response.partial_success, _REJECTED[signal], step["rejected"])
         response.partial_success.error_message = "scripted"
     return response
 
@@ -241,13 +284,15 @@ def _http_app(store: _Store) -> Any:
 
     async def answered(scope: Any, body: bytes) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         path = scope["path"]
-        if path.endswith(("/v1/traces", "/v1/logs")):
+        if path.endswith(("/v1/traces", "/v1/logs", "/v1/metrics")):
             signal = path.rpartition("/")[2]
             headers = {key.decode(): value.decode() for key, value in scope["headers"]}
             body = gzip.decompress(body) if headers.get("content-encoding") == "gzip" else body
             step = await store.take(signal, "http", headers, body)
             after = step.get("retry_after")
             extra = [] if after is None else [(b"retry-after", str(after).encode())]
+            if headers.get("content-type", "").startswith("application/json"):
+                return step["status"], [(b"content-type", b"application/json"), *extra], b"{}"
             kind = (b"content-type", b"application/x-protobuf")
             if step["status"] != 200:
                 return step["status"], [kind, *extra], b""
@@ -255,6 +300,9 @@ def _http_app(store: _Store) -> Any:
         asked = json.loads(body or b"{}")
         if path == "/wait":
             return 200, [], json.dumps(await store.wait(asked["wanted"], asked["timeout"])).encode()
+        if path == "/bodies":
+            rows = [(*row[:3], base64.b64encode(row[3]).decode()) for row in store.bodies]
+            return 200, [], json.dumps({"bodies": rows}).encode()
         if path == "/script":
             store.steps[asked["signal"]].extend(asked["steps"])
         elif path == "/clear":
@@ -286,8 +334,8 @@ def _grpc_handler(store: _Store, signal: str) -> grpc.GenericRpcHandler:
 
 
 async def _serve() -> None:
-    store = _Store()
-    rpc = grpc.aio.server()
+    store = _Store(read="--bodies-only" not in sys.argv)
+    rpc = grpc.aio.server(options=[("grpc.max_receive_message_length", -1)])
     rpc.add_generic_rpc_handlers([_grpc_handler(store, signal) for signal in _REQUESTS])
     port = rpc.add_insecure_port("127.0.0.1:0")
     await rpc.start()

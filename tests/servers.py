@@ -5,6 +5,7 @@ They come from the system, not from PyPI: see INSTALL.
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -16,7 +17,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,11 +33,11 @@ READY_SECONDS = 60
 T = TypeVar("T")
 
 
-def binary(name: str) -> str:
+def binary(name: str, install: str = INSTALL) -> str:
     """Path of a program; where there is none the test is skipped, or fails where CI=true says it must run."""
     path = shutil.which(name)
     if path is None:
-        cannot_run(f"{name} is not installed: {INSTALL}")
+        cannot_run(f"{name} is not installed: {install}")
     return path
 
 
@@ -140,6 +141,43 @@ def alertmanager(config: Mapping[str, Any], folder: Path) -> Iterator[Server]:
     options = [f"--config.file={file}", f"--storage.path={folder / 'alerts'}", "--cluster.listen-address="]
     with _running([binary("prometheus-alertmanager"), *options, "--log.level=warn"], folder) as url:
         yield Server(url)
+
+
+@dataclass(frozen=True)
+class Collector:
+    """A collector that receives OTLP at `grpc` and `http` (URLs)."""
+
+    grpc: str
+    http: str
+
+
+@contextmanager
+def rotel(to: str, folder: Path) -> Iterator[Collector]:
+    """The collector rotel (of the `dev` extra), which sends what it gets to the OTLP/HTTP base URL `to`."""
+    package = importlib.util.find_spec("rotel")
+    if package is None or package.origin is None:
+        program = binary("rotel-agent", "pip install rotel==0.0.1a15")
+    else:
+        program = str(Path(package.origin).parent / "rotel-agent")
+    grpc, http = (f"127.0.0.1:{free_port()}" for _ in range(2))
+    options = f"--otlp-grpc-endpoint {grpc} --otlp-http-endpoint {http} --exporter otlp --batch-timeout 200ms"
+    sending = f"--otlp-exporter-endpoint {to} --otlp-exporter-protocol http"
+    log = folder / "rotel.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen([program, "start", *options.split(), *sending.split()], stdout=output, stderr=output)
+
+    def listening() -> bool:
+        assert process.poll() is None, log.read_text()
+        with suppress(ConnectionError), socket.create_connection(("127.0.0.1", int(http.rpartition(":")[2])), 5):
+            return True
+        return False
+
+    try:
+        wait(listening, f"rotel does not listen: {log.read_text()}")
+        yield Collector(f"http://{grpc}", f"http://{http}")
+    finally:
+        process.terminate()
+        process.wait(10)
 
 
 @contextmanager

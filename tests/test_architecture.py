@@ -37,6 +37,7 @@ STAGES: dict[str, set[str]] = {
     "receiver": {"asgi", "listener"},
     "assembly": set(),
     "interactions": set(),
+    "redaction": set(),
     "sampling": set(),
     "embedder": {"openai_endpoint", "retrying", "together"},
     "judge": {"embedder", "openai_endpoint", "retrying", "together"},

@@ -191,14 +191,16 @@ def score(
 
 async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageError], None]) -> None:
     from tracescore import score_file
+    from tracescore.redaction import Redactor
     from tracescore.service import Scorer
 
-    scorer = Scorer(config, MEASURES, CollectorRegistry())
+    registry = CollectorRegistry()
+    scorer, redactor = Scorer(config, MEASURES, registry), Redactor(config.redaction, registry)
     try:
         await scorer.judge.probe()
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
             task = progress.add_task("scoring", total=len(lines))
-            async for row in score_file.score(lines, scorer.evaluators, scorer.judge, refuse):
+            async for row in score_file.score(lines, scorer.evaluators, scorer.judge, refuse, redactor.interaction):
                 sys.stdout.write(orjson.dumps(row).decode() + "\n")
                 progress.advance(task)
     finally:

@@ -6,12 +6,25 @@ the logs. Why so strict: a misspelt key that is quietly ignored shows up weeks l
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
-from urllib.parse import urlsplit
+import re
+from collections.abc import Iterator
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, model_validator
 
-from tracescore.config_types import Address, Duration, Ratio, Secret, Section, Size, Url, host_port, is_loopback
+from tracescore.config_types import (
+    Address,
+    Duration,
+    Expression,
+    Ratio,
+    Secret,
+    Section,
+    Size,
+    Url,
+    host_port,
+    is_loopback,
+    target_of,
+)
 from tracescore.formulas import check_weights
 from tracescore.model import LIVE_MEASURES, LiveMeasure, Measure
 
@@ -194,6 +207,28 @@ class Interactions(Section):
     """Attribute keys that become the slice `tenant`; the first that is present wins."""
 
 
+ReadyMade = Literal["email", "card", "phone"]
+"""Patterns that need not be written: e-mail addresses, payment card numbers, telephone numbers."""
+
+
+class Redaction(Section):
+    """What is taken out of texts before the judge, every destination and the page."""
+
+    patterns: tuple[ReadyMade, ...] = Field(default=(), strict=False)
+    custom: dict[str, Expression] = Field(default_factory=dict)
+    """Name -> regular expression in the syntax of RE2; a match becomes [name]."""
+
+    @model_validator(mode="after")
+    def _names_can_be_labels(self) -> Redaction:
+        for name in self.custom:
+            if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name) or name in get_args(ReadyMade):
+                raise ValueError(
+                    f"custom: a name of small letters, digits and _ expected, not one of "
+                    f"{', '.join(get_args(ReadyMade))}; got {name!r}"
+                )
+        return self
+
+
 class Drift(Section):
     """Estimates over time."""
 
@@ -227,16 +262,46 @@ class OtlpExporter(Section):
     @property
     def target(self) -> tuple[str, int]:
         """Host and port that are sent to; ports that are not given are the usual ones."""
-        url = urlsplit(self.endpoint)
-        usual = 443 if url.scheme == "https" else 4317 if self.protocol == "grpc" else 80
-        return url.hostname or "", url.port or usual
+        return target_of(self.endpoint, 4317 if self.protocol == "grpc" else 80)
+
+
+class PhoenixExporter(Section):
+    """Scores as annotations on the spans that a Phoenix holds."""
+
+    endpoint: Url
+    """Of its page and API, such as http://127.0.0.1:6006."""
+    api_key: Secret | None = None
+    timeout: Duration = Field(default=10.0, gt=0)
+    explanations: bool = False
+    """Whether claims, parts and quotes go along: they hold text of your users."""
+
+
+class Forward(Section):
+    """Where received requests are passed on to as they came; a protocol that is not named is refused."""
+
+    http: Url | None = None
+    """Base URL of an OTLP/HTTP receiver, such as http://collector:4318."""
+    grpc: Url | None = None
+    """Of an OTLP/gRPC receiver, such as http://collector:4317."""
+    timeout: Duration = Field(default=10.0, gt=0)
+    """Until then the destination must have answered; else the sender is told to come back."""
+    attach: Literal["span"] = "span"
+    """How scores get onto the traces: as evaluation spans that follow."""
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> Forward:
+        if self.http is None and self.grpc is None:
+            raise ValueError("at least one of http and grpc expected")
+        return self
 
 
 class Exporters(Section):
-    """Where scores go."""
+    """Where scores go, and what was received."""
 
     prometheus: Prometheus = Prometheus()
     otlp: OtlpExporter | None = None
+    phoenix: PhoenixExporter | None = None
+    forward: Forward | None = None
 
 
 class Web(Section):
@@ -255,6 +320,7 @@ class Config(Section):
     receiver: Receiver = Receiver()
     assembly: Assembly = Assembly()
     interactions: Interactions = Interactions()
+    redaction: Redaction = Redaction()
     sampling: Sampling = Sampling()
     measures: tuple[LiveMeasure, ...] = Field(default=LIVE_MEASURES, strict=False)
     judge: JudgeSettings = EmbeddedJudge()
@@ -291,14 +357,26 @@ def cross_checks(config: Config) -> list[tuple[str, str]]:
         if port and port in taken:
             problems.append((path, f"port {port} is already used by {taken[port]}; choose another"))
         taken[port] = path
-    otlp = config.exporters.otlp
-    if otlp is not None and any(_reaches(otlp.target, listener) for listener in ours.values()):
-        problems.append(("exporters.otlp.endpoint", "is a listener of this very service: scores would come back"))
+    for path, target, what in _destinations(config.exporters):
+        if any(_reaches(target, listener) for listener in ours.values()):
+            problems.append((path, f"is a listener of this very service: {what} would come back"))
     if config.web.token is None and not is_loopback(ours["web.listen"][0]):
         problems.append(("web.token", f"required because the page listens on {config.web.listen}, not on loopback"))
     if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
         problems.append(("embedder.kind", "the embedded judge works on a local model; set kind: sentence_transformers"))
     return problems
+
+
+def _destinations(exporters: Exporters) -> Iterator[tuple[str, tuple[str, int], str]]:
+    """What is sent to on the service's own account: the path of the setting, host and port, and what is sent."""
+    if exporters.otlp is not None:
+        yield "exporters.otlp.endpoint", exporters.otlp.target, "scores"
+    if exporters.phoenix is not None:
+        yield "exporters.phoenix.endpoint", target_of(exporters.phoenix.endpoint, 80), "scores"
+    if exporters.forward is not None:
+        for name, url, usual in (("http", exporters.forward.http, 80), ("grpc", exporters.forward.grpc, 4317)):
+            if url is not None:
+                yield f"exporters.forward.{name}", target_of(url, usual), "what is received"
 
 
 def _reaches(target: tuple[str, int], listener: tuple[str, int]) -> bool:

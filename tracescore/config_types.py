@@ -6,9 +6,10 @@ import ipaddress
 import os
 import re
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
+import re2
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from tracescore.errors import UsageError
@@ -38,6 +39,31 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host.lower() == "localhost"
+
+
+def target_of(url: str, usual: int) -> tuple[str, int]:
+    """Host and port of a URL; where it names no port, 443 for https and else the usual one."""
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else usual)
+
+
+def compiled(expression: str) -> Any:
+    """An expression of RE2; ValueError says what is wrong with one."""
+    options = re2.Options()
+    options.log_errors = False  # they are raised
+    try:
+        return re2.compile(expression, options)
+    except re2.error as error:
+        said = error.args[0]
+        raise ValueError(
+            f"no regular expression of RE2: {said.decode() if isinstance(said, bytes) else said}"
+        ) from None
+
+
+def _expression(value: str) -> str:
+    if compiled(value).search(""):
+        raise ValueError("matches the empty text, and so everywhere")
+    return value
 
 
 def _duration(value: object) -> object:
@@ -73,6 +99,8 @@ def _url(value: str) -> str:
     return value
 
 
+Expression = Annotated[str, AfterValidator(_expression)]
+"""A regular expression of RE2 that does not match the empty text."""
 Duration = Annotated[float, BeforeValidator(_duration)]
 """Seconds; written with a unit."""
 Size = Annotated[int, BeforeValidator(_size)]

@@ -132,7 +132,9 @@ class Endpoint:
         timing: Timing = REAL_TIME,
     ) -> None:
         """`setting` names the section of the configuration in error texts and logs."""
-        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {api_key}"} if api_key else {})
+        # By the user agent the spans of a gateway are known to be about us.
+        headers = {"Content-Type": "application/json", "User-Agent": f"tracescore-{setting}/1"}
+        headers |= {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._client = openai.DefaultAioHttpClient(
             headers=headers,
             limits=httpx2.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency),

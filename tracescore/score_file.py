@@ -80,15 +80,20 @@ def _history(row: Mapping[str, Any], number: int) -> tuple[Message, ...]:
 
 
 async def score(
-    lines: Iterable[bytes], evaluators: Sequence[Evaluator], judge: Judge, refuse: Callable[[UsageError], None]
+    lines: Iterable[bytes],
+    evaluators: Sequence[Evaluator],
+    judge: Judge,
+    refuse: Callable[[UsageError], None],
+    redacted: Callable[[Interaction], Interaction],
 ) -> AsyncIterator[dict[str, Any]]:
     """The rows of a score file in their order, each with `scores` and `usage` added.
 
-    A broken line goes to `refuse` and does not stop the rest. Rows are scored in groups, those of a group side by side.
+    What is scored is what `redacted` leaves; the rows themselves stay as they are. A broken line goes to `refuse` and
+    does not stop the rest. Rows are scored in groups, those of a group side by side.
     """
     rows = _rows(lines, refuse)
     while group := list(itertools.islice(rows, _GROUP)):
-        jobs = [partial(evaluate_all, interaction, evaluators, judge, time.time) for _, interaction in group]
+        jobs = [partial(evaluate_all, redacted(interaction), evaluators, judge, time.time) for _, interaction in group]
         for (row, _), result in zip(group, await together(jobs), strict=True):
             scores = {evaluation.measure: shown(evaluation) for evaluation in result.evaluations}
             yield {**row, "scores": scores, "judge": result.judge, "usage": dataclasses.asdict(result.usage)}

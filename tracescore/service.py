@@ -27,7 +27,7 @@ from tracescore.config import Config
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
-from tracescore.exporters import Exporter, build_exporters
+from tracescore.exporters import Exporter, build_exporters, build_forwarder
 from tracescore.exporters.exposition import Health, metrics_app
 from tracescore.interactions import MARKERS, content_switch, read
 from tracescore.interactions.once import Once
@@ -41,6 +41,7 @@ from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
 from tracescore.receiver.memory import keep_freed_memory
+from tracescore.redaction import Redactor
 from tracescore.sampling import Sampler
 from tracescore.web.pages import Pages
 
@@ -85,10 +86,12 @@ class Service:
         self.health = Health(ready=False, reason="starting")
         self.ledger = Ledger(self.registry, clock)
         self.scorer = Scorer(config, config.measures, self.registry)
+        self.redactor = Redactor(config.redaction, self.registry)
         self.sampler = Sampler(config.sampling, self.registry, clock)
         markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
         self.assembly = Assembly(config.assembly, markers, self.registry, clock)
-        self.intake = Intake(config.receiver, self.assembly, self.sampler.admits, self.registry)
+        self.forwarder = build_forwarder(config, self.registry)
+        self.intake = Intake(config.receiver, self.assembly, self.sampler.admits, self.registry, self.forwarder)
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.once = Once(self.registry)
         self.report = Report(config.interactions, self.registry, clock, content_switch)
@@ -163,11 +166,11 @@ class Service:
             trace = decode(raw)
             reading = read(trace, self.config.interactions, self.sampler.attributes)
             fresh = self.once.new(trace, reading.interactions)
-            self.report.trace(reading.genai_spans, fresh)
+            self.report.trace(reading, fresh)
             for interaction in fresh:
                 self.ledger.read(interaction)
                 if sampled := self.sampler.decide(interaction):
-                    self._enqueue(sampled, pending)
+                    self._enqueue(self.redactor.interaction(sampled), pending)
         except Exception as error:  # noqa: BLE001 - one bad trace must not end the stage
             self._defect("interactions", error)
 
@@ -260,7 +263,8 @@ class Service:
 
     async def _close(self) -> None:
         self.report.say()
-        for close in (*(exporter.close for exporter in self.exporters), self.scorer.close):
+        passing_on = [self.forwarder.close] if self.forwarder else []
+        for close in (*(exporter.close for exporter in self.exporters), *passing_on, self.scorer.close):
             with anyio.move_on_after(10):
                 await close()
 

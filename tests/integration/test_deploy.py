@@ -17,12 +17,14 @@ import yaml
 from deploy.grafana.boards import BOARDS
 from deploy.grafana.panels import text
 from deploy.prometheus import cases, rules
+from tests.results import relevancy, result
 from tests.servers import binary
 from tests.showcase import replicas
 from tracescore.config import is_loopback
 from tracescore.config_file import load
 from tracescore.config_types import host_port
-from tracescore.model import LIVE_MEASURES
+from tracescore.exporters.otlp_messages import evaluation_span
+from tracescore.model import LIVE_MEASURES, Score
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = DEPLOY / "compose" / "compose.yaml"
@@ -242,6 +244,93 @@ def test_in_the_compose_file_all_reach_one_another(monkeypatch: pytest.MonkeyPat
 
 
 # ---------------------------------------------------------------- image
+
+
+COLLECTOR = DEPLOY / "collector"
+POSITIONS = ("before-tail-sampling", "behind-tail-sampling", "scores-decide")
+SECONDS = {"s": 1, "m": 60}
+
+
+def _collector(name: str) -> dict[str, Any]:
+    return yaml.safe_load((COLLECTOR / f"{name}.yaml").read_text())
+
+
+def _seconds(duration: str) -> int:
+    return int(duration[:-1]) * SECONDS[duration[-1]]
+
+
+@pytest.mark.parametrize("name", ["side-branch", *POSITIONS])
+def test_a_collector_file_uses_what_it_defines_and_defines_what_it_uses(name: str) -> None:
+    config = _collector(name)
+    pipelines = config["service"]["pipelines"].values()
+    for kind in ("receivers", "processors", "exporters"):
+        assert {part for pipeline in pipelines for part in pipeline[kind]} == set(config[kind])
+    endpoints = [
+        protocol["endpoint"] for receiver in config["receivers"].values() for protocol in receiver["protocols"].values()
+    ]
+    ports = [endpoint.rpartition(":")[2] for endpoint in endpoints]
+    assert len(set(ports)) == len(ports)
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_a_position_says_what_it_does_to_bias_and_exemplars(name: str) -> None:
+    text = (COLLECTOR / f"{name}.yaml").read_text()
+    assert "# - Bias:" in text
+    assert "# - Exemplars:" in text
+
+
+def test_before_the_sampler_tracescore_sees_every_trace_and_never_its_own_spans() -> None:
+    config = _collector("before-tail-sampling")
+    pipelines = config["service"]["pipelines"]
+    branch = pipelines["traces/tracescore"]
+    assert branch["exporters"] == ["otlp/tracescore"]
+    assert branch["receivers"] == pipelines["traces"]["receivers"]
+    assert "tail_sampling" not in branch["processors"]
+    assert "tail_sampling" in pipelines["traces"]["processors"]
+    assert "otlp/tracescore" not in pipelines["traces"]["exporters"]
+    (dropped,) = config["processors"]["filter/without-scores"]["traces"]["span"]
+    keys = {pair.key for pair in evaluation_span(result(relevancy(0.5))).attributes}
+    assert set(re.findall(r'attributes\["(.+?)"\]', dropped)) <= keys
+    assert config["processors"]["tail_sampling"]["decision_cache"]["non_sampled_cache_size"] > 0
+
+
+def test_behind_the_sampler_backend_and_tracescore_get_the_same_traces() -> None:
+    pipelines = _collector("behind-tail-sampling")["service"]["pipelines"]
+    assert pipelines["traces"]["processors"][0] == "tail_sampling"
+    assert pipelines["traces"]["exporters"] == ["otlp/backend", "otlp/tracescore"]
+
+
+def test_where_scores_decide_everything_goes_through_tracescore_and_comes_back_in_time() -> None:
+    config, ours = _collector("scores-decide"), load(COLLECTOR / "scores-decide.tracescore.yaml")
+    pipelines, tail = config["service"]["pipelines"], config["processors"]["tail_sampling"]
+    for signal in ("traces", "logs"):
+        assert pipelines[signal]["exporters"] == ["otlp/tracescore"]
+        assert pipelines[f"{signal}/scored"]["receivers"] == ["otlp/scored"]
+        assert pipelines[f"{signal}/scored"]["exporters"] == ["otlp/backend"]
+    assert "tail_sampling" in pipelines["traces/scored"]["processors"]
+    assert ours.exporters.forward is not None
+    port = config["receivers"]["otlp/scored"]["protocols"]["grpc"]["endpoint"].rpartition(":")[2]
+    assert ours.exporters.forward.grpc == f"http://collector:{port}"
+    exporter = config["exporters"]["otlp/tracescore"]
+    assert exporter["endpoint"].rpartition(":")[2] == ours.receiver.grpc.listen.rpartition(":")[2]
+    assert _seconds(exporter["timeout"]) > ours.exporters.forward.timeout
+    assert _seconds(tail["decision_wait"]) > 5 * ours.assembly.idle
+
+
+def test_low_scores_are_kept_by_the_attributes_that_evaluation_spans_carry() -> None:
+    policies = _collector("scores-decide")["processors"]["tail_sampling"]["policies"]
+    assert policies[0]["name"] == "low-scores"
+    scored = result(*(Score(measure, 0.1) for measure in LIVE_MEASURES))
+    carried = {pair.key for pair in evaluation_span(scored).attributes}
+    targets = load(COLLECTOR / "scores-decide.tracescore.yaml").drift.targets
+    found = {}
+    for condition in policies[0]["ottl_condition"]["span"]:
+        present, low = condition.split(" and ")
+        (key,) = set(re.findall(r'attributes\["(.+?)"\]', condition))
+        assert present.endswith("!= nil")
+        found[key] = float(low.rpartition("<")[2])
+    assert set(found) <= carried
+    assert found == {f"tracescore.{measure}": targets[measure] for measure in LIVE_MEASURES}
 
 
 def test_the_image_listens_on_all_addresses_but_for_the_page() -> None:

@@ -154,7 +154,7 @@ async def test_a_text_never_leaves_its_place_in_the_request(server: OpenAIServer
         assert user["role"] == "user"
         first, data, last = user["content"].split("\n")
         code = first.removeprefix("DATA ")
-        assert (len(code), last) == (16, f"END {code}")
+        assert (len(code), last) == (len("tracescore-") + 16, f"END {code}")
         assert code not in data
         assert "<|" not in data
         assert "</" not in data

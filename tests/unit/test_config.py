@@ -61,6 +61,43 @@ BAD: dict[str, tuple[str, list[str]]] = {
             )
         ],
     ),
+    "passing on to ourselves": (
+        "exporters:\n  forward: {grpc: 'http://localhost'}\n",
+        ["f.yaml:2: exporters.forward.grpc: is a listener of this very service: what is received would come back"],
+    ),
+    "passing on to nowhere": (
+        "exporters:\n  forward: {}\n",
+        ["f.yaml:2: exporters.forward: at least one of http and grpc expected; got a mapping"],
+    ),
+    "holding spans back without a store": (
+        "exporters:\n  forward: {http: 'http://elsewhere', attach: hold}\n",
+        ["f.yaml:2: exporters.forward.attach: must be 'span'; got 'hold'"],
+    ),
+    "an expression that is none": (
+        "redaction:\n  custom:\n    order: ok\n    ticket: '(T-'\n",
+        ["f.yaml:4: redaction.custom.ticket: no regular expression of RE2: missing ): (T-; got '(T-'"],
+    ),
+    "an expression that could be slow": (
+        "redaction:\n  custom: {twice: '(a+)\\1'}\n",
+        [r"f.yaml:2: redaction.custom.twice: no regular expression of RE2: invalid escape sequence: \1; got '(a+)\\1'"],
+    ),
+    "an expression that matches everywhere": (
+        "redaction:\n  custom: {any: 'x*'}\n",
+        ["f.yaml:2: redaction.custom.any: matches the empty text, and so everywhere; got 'x*'"],
+    ),
+    "a name that is taken": (
+        "redaction:\n  custom: {email: x}\n",
+        [
+            (
+                "f.yaml:1: redaction: custom: a name of small letters, digits and _ expected, "
+                "not one of email, card, phone; got 'email'"
+            )
+        ],
+    ),
+    "annotations sent to our own page": (
+        "exporters:\n  phoenix: {endpoint: 'http://127.0.0.1:9465'}\n",
+        ["f.yaml:2: exporters.phoenix.endpoint: is a listener of this very service: scores would come back"],
+    ),
     "a key set twice": ("sampling: {}\nsampling: {}\n", ["f.yaml:2: sampling: set twice (first on line 1)"]),
     "a section without content": ("receiver:\n", ["f.yaml:1: receiver: a mapping of settings expected; got nothing"]),
     "YAML 1.1 booleans are text": (

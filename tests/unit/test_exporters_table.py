@@ -6,25 +6,32 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.results import SettableClock
-from tracescore.config import Config, Exporters, OtlpExporter
+from tracescore.config import Config, Exporters, Forward, OtlpExporter, PhoenixExporter
 from tracescore.exporters import EXPORTERS, build_exporters
 from tracescore.exporters.otlp_transports import GrpcTransport
 
 
 def test_every_section_of_the_configuration_has_its_row() -> None:
-    assert EXPORTERS.keys() == Exporters.model_fields.keys()
+    assert EXPORTERS.keys() == Exporters.model_fields.keys() - {"forward"}  # it carries what came, not scores
+
+
+OTLP = OtlpExporter(endpoint="http://127.0.0.1:4318")
+PHOENIX = PhoenixExporter(endpoint="http://127.0.0.1:6006")
+FORWARD = Forward(http="http://127.0.0.1:5318", grpc="http://127.0.0.1:5317")
 
 
 @pytest.mark.parametrize(
-    ("otlp", "built"),
+    ("settings", "built"),
     [
-        (None, ["PrometheusExporter"]),
-        (OtlpExporter(endpoint="http://127.0.0.1:4318"), ["PrometheusExporter", "OtlpExporter"]),
+        (Exporters(), ["PrometheusExporter"]),
+        (Exporters(otlp=OTLP), ["PrometheusExporter", "OtlpExporter"]),
+        (Exporters(phoenix=PHOENIX), ["PrometheusExporter", "PhoenixExporter"]),
+        (Exporters(forward=FORWARD), ["PrometheusExporter", "OtlpExporter"]),
+        (Exporters(forward=FORWARD, otlp=OTLP), ["PrometheusExporter", "OtlpExporter"]),
     ],
 )
-def test_prometheus_always_and_the_others_where_configured(otlp: OtlpExporter | None, built: list[str]) -> None:
-    config = Config(exporters=Exporters(otlp=otlp))
-    exporters = build_exporters(config, CollectorRegistry(), SettableClock())
+def test_prometheus_always_and_the_others_where_configured(settings: Exporters, built: list[str]) -> None:
+    exporters = build_exporters(Config(exporters=settings), CollectorRegistry(), SettableClock())
     assert [type(exporter).__name__ for exporter in exporters] == built
 
 

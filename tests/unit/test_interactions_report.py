@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from tests import results
 from tests.results import SettableClock
 from tracescore.config import Interactions
-from tracescore.interactions import content_switch
+from tracescore.interactions import Reading, content_switch
 from tracescore.interactions.report import Report
 from tracescore.model import Found, Interaction, State
 
@@ -31,10 +31,10 @@ def test_the_line_comes_with_the_first_trace_and_then_once_a_minute(caplog: pyte
     told, _ = report(clock)
     told.tick()
     assert not caplog.messages
-    told.trace(3, [interaction(), interaction("no_contexts")])
+    told.trace(Reading((), 3, {}), [interaction(), interaction("no_contexts")])
     told.tick()
     assert caplog.messages == ["genai_spans=3 interactions=2 complete=1 no_contexts=1"]
-    told.trace(1, [interaction()])
+    told.trace(Reading((), 1, {}), [interaction()])
     told.tick()
     assert len(caplog.messages) == 1
     clock.now += 60
@@ -44,7 +44,7 @@ def test_the_line_comes_with_the_first_trace_and_then_once_a_minute(caplog: pyte
 
 def test_content_that_is_not_recorded_is_a_warning_that_names_the_switch(caplog: pytest.LogCaptureFixture) -> None:
     told, _ = report(SettableClock())
-    told.trace(2, [interaction("content_not_captured")])
+    told.trace(Reading((), 2, {}), [interaction("content_not_captured")])
     told.tick()
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
@@ -53,7 +53,7 @@ def test_content_that_is_not_recorded_is_a_warning_that_names_the_switch(caplog:
 
 def test_a_misspelt_key_of_the_users_own_shows_as_never_found() -> None:
     told, registry = report(SettableClock(), question=("my.question",), answer=("my.answre",))
-    told.trace(1, [interaction(key="my.question"), interaction()])
+    told.trace(Reading((), 1, {}), [interaction(key="my.question"), interaction()])
 
     def count(field: str, found: str) -> float | None:
         return registry.get_sample_value("tracescore_interactions_own_keys_total", {"field": field, "found": found})

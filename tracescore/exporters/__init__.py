@@ -7,8 +7,11 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from tracescore.config import Config
+from tracescore.config import Config, Forward
+from tracescore.config import OtlpExporter as OtlpSettings
+from tracescore.exporters.forward import Forwarder
 from tracescore.exporters.otlp import OtlpExporter
+from tracescore.exporters.phoenix import PhoenixExporter
 from tracescore.exporters.prometheus import PrometheusExporter
 from tracescore.model import Clock, Result
 
@@ -30,12 +33,28 @@ def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Ex
 
 
 def _otlp(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
-    return OtlpExporter(config.exporters.otlp, registry) if config.exporters.otlp else None
+    settings = config.exporters.otlp or _beside_forward(config.exporters.forward)
+    return OtlpExporter(settings, registry) if settings else None
+
+
+def _beside_forward(forward: Forward | None) -> OtlpSettings | None:
+    """Scores follow the spans to where they are passed on, unless a place of their own is named."""
+    if forward is None:
+        return None
+    if forward.http is not None:
+        return OtlpSettings(endpoint=forward.http, protocol="http")
+    return OtlpSettings(endpoint=forward.grpc or "", protocol="grpc")
+
+
+def _phoenix(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
+    settings, language_model = config.exporters.phoenix, config.judge.kind != "embedded"
+    return PhoenixExporter(settings, registry, language_model=language_model) if settings else None
 
 
 EXPORTERS: dict[str, Callable[[Config, CollectorRegistry, Clock], Exporter | None]] = {
     "prometheus": _prometheus,
     "otlp": _otlp,
+    "phoenix": _phoenix,
 }
 """Section of the configuration -> what builds its exporter; None where the section is not there."""
 
@@ -44,3 +63,8 @@ def build_exporters(config: Config, registry: CollectorRegistry, clock: Clock) -
     """The exporters that the configuration asks for. UsageError when a secret cannot be read."""
     built = (build(config, registry, clock) for build in EXPORTERS.values())
     return [exporter for exporter in built if exporter is not None]
+
+
+def build_forwarder(config: Config, registry: CollectorRegistry) -> Forwarder | None:
+    """What passes received requests on; None where the configuration does not ask for it."""
+    return Forwarder(config.exporters.forward, registry) if config.exporters.forward else None

@@ -6,10 +6,8 @@ The SDK's exporters are not used: they hide partial success and block a thread t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
-import aiohttp
 import grpc
 from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import RetryInfo
@@ -21,7 +19,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from tracescore.config import OtlpExporter
-from tracescore.retrying import retry_after
+from tracescore.exporters.posting import Posted, Poster
+from tracescore.exporters.sending import Answer
 
 Signal = Literal["traces", "logs"]
 Request = ExportTraceServiceRequest | ExportLogsServiceRequest
@@ -48,20 +47,6 @@ _OPTIONS = [("grpc.max_reconnect_backoff_ms", 30_000)]
 """Without it a channel may stay away from a destination that is back for two minutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the destination said.
-
-    `accepted`: `rejected` of the records were refused for good, the others are there. `again`: not taken, try
-    later, `after` seconds if it said so. `refused`: never to be tried again. `detail` is a status, safe to log.
-    """
-
-    outcome: Literal["accepted", "again", "refused"]
-    detail: str = ""
-    rejected: int = 0
-    after: float | None = None
-
-
 class Transport(Protocol):
     """Sends requests to one destination."""
 
@@ -80,25 +65,16 @@ class HttpTransport:
     def __init__(self, settings: OtlpExporter, headers: Mapping[str, str]) -> None:
         base = settings.endpoint.rstrip("/").removesuffix("/v1/traces").removesuffix("/v1/logs")
         self._urls = {"traces": f"{base}/v1/traces", "logs": f"{base}/v1/logs"}
-        self._headers = {**headers, "content-type": "application/x-protobuf"}
-        self._timeout = aiohttp.ClientTimeout(total=settings.timeout)
-        self._session: aiohttp.ClientSession | None = None
+        self._poster = Poster({**headers, "content-type": "application/x-protobuf"}, settings.timeout)
 
     async def send(self, signal: Signal, request: Request) -> Answer:
-        """One POST. Redirects are not followed: they would take headers with secrets elsewhere."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=self._timeout, headers=self._headers)
-        body = request.SerializeToString()
-        try:
-            async with self._session.post(self._urls[signal], data=body, allow_redirects=False) as response:
-                return _http_answer(signal, response.status, response.headers, await response.read())
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return Answer("again", type(error).__name__)
+        """One POST."""
+        posted = await self._poster.post(self._urls[signal], request.SerializeToString())
+        return posted if isinstance(posted, Answer) else _http_answer(signal, posted)
 
     async def close(self) -> None:
         """Releases the connections."""
-        if self._session is not None:
-            await self._session.close()
+        await self._poster.close()
 
 
 class GrpcTransport:
@@ -141,13 +117,13 @@ def _serialise(request: Request) -> bytes:
     return request.SerializeToString()
 
 
-def _http_answer(signal: Signal, status: int, headers: Mapping[str, str], body: bytes) -> Answer:
-    if status in RETRYABLE_HTTP:
-        return Answer("again", f"HTTP {status}", after=retry_after(headers))
-    if not 200 <= status < 300:
-        return Answer("refused", f"HTTP {status}")
+def _http_answer(signal: Signal, posted: Posted) -> Answer:
+    if posted.status in RETRYABLE_HTTP:
+        return Answer("again", f"HTTP {posted.status}", after=posted.retry_after)
+    if not 200 <= posted.status < 300:
+        return Answer("refused", f"HTTP {posted.status}")
     try:
-        response = _METHODS[signal][1].FromString(body)
+        response = _METHODS[signal][1].FromString(posted.body)
     except DecodeError:
         return Answer("accepted")  # the status counts; some servers answer with a body of their own
     return Answer("accepted", rejected=_rejected(signal, response))

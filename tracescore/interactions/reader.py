@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tracescore import model
@@ -10,6 +10,7 @@ from tracescore.config import Interactions
 from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree
 from tracescore.interactions.contexts import Contexts
 from tracescore.interactions.convention import Node
+from tracescore.interactions.evaluation import MadeBy
 from tracescore.interactions.fields import Field
 from tracescore.interactions.grouping import Group
 from tracescore.model import Interaction, State, Trace
@@ -19,11 +20,13 @@ from tracescore.model import Interaction, State, Trace
 class Reading:
     """What a trace holds: its interactions in order of start, and how many of its spans were understood.
 
-    `genai_spans` are those that some convention, or a key of the user's own, recognises; not those of evaluators.
+    `genai_spans` are those that some convention, or a key of the user's own, recognises; not those of evaluators, which
+    `set_aside` counts by who made them, together with evaluation events.
     """
 
     interactions: tuple[Interaction, ...]
     genai_spans: int
+    set_aside: Mapping[MadeBy, int]
 
 
 def read(trace: Trace, settings: Interactions, keep: Iterable[str] = ()) -> Reading:
@@ -33,10 +36,11 @@ def read(trace: Trace, settings: Interactions, keep: Iterable[str] = ()) -> Read
     `settings` names attributes of the user's own that come before the conventions'. `keep` names attributes of the
     outermost span, or else of its resource, that the interactions are to carry.
     """
-    tops = tree.build(trace, settings)
-    groups = grouping.groups(tops)
+    forest = tree.build(trace, settings)
+    groups = grouping.groups(forest.tops)
     found = _without_retried(groups, [_interaction(trace, group, settings, keep) for group in groups])
-    return Reading(tuple(found), sum(node.kind is not None for top in tops for node in tree.walk(top)))
+    understood = sum(node.kind is not None for top in forest.tops for node in tree.walk(top))
+    return Reading(tuple(found), understood, forest.set_aside)
 
 
 def _interaction(trace: Trace, group: Group, settings: Interactions, keep: Iterable[str]) -> Interaction:

@@ -13,6 +13,8 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore.config import Interactions
+from tracescore.interactions.evaluation import MADE_BY
+from tracescore.interactions.reader import Reading
 from tracescore.model import Clock, Interaction, State
 
 _log = logging.getLogger("tracescore.interactions")
@@ -48,6 +50,14 @@ class Report:
         for field, keys in self._own_keys.items():
             for found in ("yes", "no") if keys else ():
                 self._mapped.labels(field, found)
+        self._set_aside = Counter(
+            "tracescore_interactions_set_aside",
+            "Spans and events of evaluators, and calls to our own judge, which are never read as an app's work.",
+            ["made_by"],
+            registry=registry,
+        )
+        for maker in MADE_BY:
+            self._set_aside.labels(maker)
         self._next = 0.0
         self._spans = 0
         self._states: Tally[State] = Tally()
@@ -64,10 +74,12 @@ class Report:
         convention = self._silent.most_common(1)[0][0]
         return f"{convention} records no content; turn it on with {self._switch(convention)}"
 
-    def trace(self, genai_spans: int, interactions: list[Interaction]) -> None:
+    def trace(self, reading: Reading, interactions: list[Interaction]) -> None:
         """Takes in one trace that was read and its new interactions."""
-        self.genai_spans.inc(genai_spans)
-        self._spans += genai_spans
+        self.genai_spans.inc(reading.genai_spans)
+        self._spans += reading.genai_spans
+        for maker, count in reading.set_aside.items():
+            self._set_aside.labels(maker).inc(count)
         for interaction in interactions:
             self._states[interaction.state] += 1
             if interaction.state == "content_not_captured":

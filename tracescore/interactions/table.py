@@ -7,6 +7,7 @@ providers, explicit kinds before guesses from keys; `otel-genai` comes late, sin
 from __future__ import annotations
 
 from tracescore.config import Interactions
+from tracescore.interactions import evaluation
 from tracescore.interactions.convention import Convention, Kind, Node, attribute
 from tracescore.interactions.conventions import (
     genai,
@@ -52,9 +53,6 @@ for _convention in CONVENTIONS:
         _BY_EVENT.setdefault(_event, []).append(_convention)
 _SCOPES = tuple((scope, convention) for convention in CONVENTIONS for scope in convention.scopes)
 _ORDER = {convention.name: place for place, convention in enumerate(CONVENTIONS)}
-
-EVALUATOR_SCOPES = ("tracescore", "pydantic-evals")
-"""Scopes of spans that evaluators leave in other people's traces."""
 
 
 _ALL_MARKS = frozenset(
@@ -106,7 +104,7 @@ def recognise(node: Node, own: Convention | None = None) -> None:
     node.conventions = tuple(_BY_NAME[name] for name in sorted(found, key=_ORDER.__getitem__))
     if own is not None and any(key in node.attributes for key in own.marks):
         node.conventions = (own, *node.conventions)
-    if scope.startswith(EVALUATOR_SCOPES):
+    if evaluation.is_evaluator(node):
         node.kind = "evaluator"
     else:  # ids and names that are copied onto every span of a request make none of them a step
         node.kind = next((kind for convention in node.conventions if (kind := convention.kind(node))), None)

@@ -6,16 +6,27 @@ a span, so that its children stay together.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 from tracescore.config import Interactions
-from tracescore.interactions import table
+from tracescore.interactions import evaluation, table
 from tracescore.interactions.convention import Node
+from tracescore.interactions.evaluation import MadeBy
 from tracescore.model import Trace
 
 
-def build(trace: Trace, settings: Interactions) -> list[Node]:
-    """The trees of a trace in order of start, without what evaluators added."""
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """The trees of a trace in order of start, and how many spans and events of evaluators were set aside."""
+
+    tops: list[Node]
+    set_aside: Counter[MadeBy]
+
+
+def build(trace: Trace, settings: Interactions) -> Forest:
+    """The trees of a trace, without what evaluators added and without calls to our own judge."""
     nodes = {
         span.span_id: Node(span)
         for span in sorted(trace.spans, key=lambda s: (s.start_unix_nano, s.end_unix_nano, s.span_id))
@@ -31,6 +42,7 @@ def build(trace: Trace, settings: Interactions) -> list[Node]:
         parent_id = node.span.parent_span_id if node.span else ""
         if parent_id:
             node.parent = nodes.get(parent_id) or missing.setdefault(parent_id, Node(None))
+    evaluation.set_judge_calls_aside(nodes.values())
     _untie(nodes.values())
     for node in nodes.values():
         if node.parent is not None and node.kind != "evaluator":
@@ -40,7 +52,9 @@ def build(trace: Trace, settings: Interactions) -> list[Node]:
     for top in trees:
         for node in reversed(list(walk(top))):
             node.kinds = frozenset((node.kind,) if node.kind else ()).union(*(child.kinds for child in node.children))
-    return trees
+    set_aside = Counter(evaluation.made_by(node) for node in nodes.values() if node.kind == "evaluator")
+    set_aside.update(who for record in trace.logs if (who := evaluation.event_made_by(record)))
+    return Forest(trees, set_aside)
 
 
 def first_start(node: Node) -> int:

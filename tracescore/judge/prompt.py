@@ -22,6 +22,8 @@ Operation = Literal["reverse_questions", "required_parts", "claims", "verify", "
 """What a request is made for."""
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
+MARK = "tracescore-"
+"""How the codes begin, so that a prompt is recognised as the judge's where a gateway records it."""
 _VERSION = re.compile(r"version: (\d+)\n+")
 
 
@@ -36,7 +38,7 @@ class Prompt:
 
     def messages(self, data: Mapping[str, Any]) -> list[dict[str, str]]:
         """The chat messages that put `data` (texts that are not trusted) under these instructions."""
-        code = secrets.token_hex(8)
+        code = f"{MARK}{secrets.token_hex(8)}"
         return [
             {"role": "system", "content": self.instructions},
             {"role": "user", "content": f"DATA {code}\n{encode(data)}\nEND {code}"},

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import NoReturn
 
 import anyio
 import grpc
@@ -17,7 +19,7 @@ from google.rpc import error_details_pb2, status_pb2
 from tracescore.errors import ListenError
 from tracescore.listener import bind
 from tracescore.receiver import answers
-from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, Signal, crowded
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, Relay, Signal, crowded, inflate
 
 SERVICES: dict[str, Signal] = {
     "opentelemetry.proto.collector.trace.v1.TraceService": "traces",
@@ -32,6 +34,7 @@ _GRACE = 5.0
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 Export = Callable[[AsyncIterator[bytes], Context], Awaitable[bytes]]
+Read = Callable[[AsyncIterator[bytes]], Awaitable[bytes]]
 
 
 @asynccontextmanager
@@ -50,7 +53,10 @@ async def serving_grpc(intake: Intake, address: str, patience: float = 10.0) -> 
     )
     readers = anyio.Semaphore(BODIES_IN_FLIGHT)
     for service, signal in SERVICES.items():
-        handler = grpc.stream_unary_rpc_method_handler(_export(intake, signal, readers, patience))
+        read = partial(_read, readers=readers, patience=patience)
+        relay, method = intake.relay, f"/{service}/Export"
+        export = _export(intake, signal, read) if relay is None else _pass_on(intake, relay, signal, method, read)
+        handler = grpc.stream_unary_rpc_method_handler(export)
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, {"Export": handler})])
     bind(address, _SETTING).close()  # says what is wrong; gRPC itself only says that something is
     try:
@@ -65,7 +71,7 @@ async def serving_grpc(intake: Intake, address: str, patience: float = 10.0) -> 
             await server.stop(_GRACE)
 
 
-def _export(intake: Intake, signal: Signal, readers: anyio.Semaphore, patience: float) -> Export:
+def _export(intake: Intake, signal: Signal, read: Read) -> Export:
     """The handler of a signal's Export.
 
     To gRPC its request is a stream, which looks the same on the wire, so that a message is read only when there is
@@ -74,15 +80,43 @@ def _export(intake: Intake, signal: Signal, readers: anyio.Semaphore, patience: 
 
     async def export(messages: AsyncIterator[bytes], context: Context) -> bytes:
         try:
-            body = await _read(messages, readers, patience)
+            body = await read(messages)
             rejected = await intake.accept("grpc", signal, body, _encoding(body))
         except Refused as refused:
-            intake.count_refused("grpc", refused.reason)
-            trailers = _retry_trailers(refused, intake.retry_after) if refused.verdict.retryable else ()
-            await context.abort(refused.verdict.grpc, refused.message, trailers)
+            await _refuse(intake, context, refused)
         return answers.exported(signal, rejected)
 
     return export
+
+
+def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Read) -> Export:
+    """Answers with what the destination answers to the same message with the same metadata."""
+
+    async def export(messages: AsyncIterator[bytes], context: Context) -> bytes:
+        if not relay.over_grpc:
+            await _refuse(intake, context, Refused("no_destination", "exporters.forward.grpc is not set; use HTTP"))
+        try:
+            body = await read(messages)
+            encoding = _encoding(body)
+            plain = inflate(body, encoding, intake.max_request)
+        except Refused as refused:
+            await _refuse(intake, context, refused)
+        metadata, remaining = context.invocation_metadata() or (), context.time_remaining()
+        passing_on = partial(relay.send_grpc, method, metadata, plain, gzip=bool(encoding), remaining=remaining)
+        code, message, trailers, reply = await intake.accept_beside(passing_on, "grpc", signal, plain)
+        if code is not grpc.StatusCode.OK:
+            if code is grpc.StatusCode.UNAVAILABLE and not trailers:
+                trailers = _retry_trailers(Refused("unreachable", message), intake.retry_after)
+            await context.abort(code, message, trailers)
+        return reply
+
+    return export
+
+
+async def _refuse(intake: Intake, context: Context, refused: Refused) -> NoReturn:
+    intake.count_refused("grpc", refused.reason)
+    trailers = _retry_trailers(refused, intake.retry_after) if refused.verdict.retryable else ()
+    await context.abort(refused.verdict.grpc, refused.message, trailers)
 
 
 async def _read(messages: AsyncIterator[bytes], readers: anyio.Semaphore, patience: float) -> bytes:

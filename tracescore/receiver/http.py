@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from http import HTTPStatus
 
 from grpc import StatusCode
 
 from tracescore.asgi import Receive, Response, Scope, Send, headers_of, respond
 from tracescore.receiver import answers
-from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, Signal, crowded, too_large
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, Relay, Signal, crowded, too_large
 
 _SIGNALS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
@@ -37,6 +38,9 @@ class HttpReceiver:
             response = _response(HTTPStatus.METHOD_NOT_ALLOWED, said, json, ("allow", "POST"))
         else:
             try:
+                if self._intake.relay is not None:
+                    await _send_on(send, *await self._pass_on(self._intake.relay, signal, scope, headers, receive))
+                    return
                 rejected = await self._export(signal, media_type, headers, receive)
             except Refused as refused:
                 self._intake.count_refused("http", refused.reason)
@@ -51,18 +55,32 @@ class HttpReceiver:
         """Takes in a request and returns how many of its pieces were rejected; raises Refused."""
         if media_type not in (_PROTOBUF, _JSON):
             raise Refused("unsupported_type", f"content type: {_PROTOBUF} or {_JSON} expected")
-        length = headers.get("content-length", "")
-        if length.isdecimal() and int(length) > self._intake.max_request:
-            raise too_large(self._intake.max_request)
         if signal != "metrics":
             self._intake.check_room()
-        body = await self._read(receive)
-        encoding = headers.get("content-encoding", "").strip().lower()
-        return await self._intake.accept("http", signal, body, encoding, json=media_type == _JSON)
+        body = await self._read(headers, receive)
+        return await self._intake.accept("http", signal, body, _encoding(headers), json=media_type == _JSON)
 
-    async def _read(self, receive: Receive) -> bytes:
+    async def _pass_on(
+        self, relay: Relay, signal: Signal, scope: Scope, headers: Mapping[str, str], receive: Receive
+    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        """What the destination answers to the request as it is, whatever scoring makes of it; raises Refused."""
+        if not relay.over_http:
+            raise Refused("no_destination", "exporters.forward.http is not set; send over gRPC")
+        body = await self._read(headers, receive)
+        path = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
+        passing_on = partial(relay.send_http, path, scope["headers"], body)
+        is_json = headers.get("content-type", "").strip().lower().startswith(_JSON)
+        answer = await self._intake.accept_beside(passing_on, "http", signal, body, _encoding(headers), json=is_json)
+        if answer is None:
+            raise Refused("unreachable", "the destination gave no answer; send again later")
+        return answer
+
+    async def _read(self, headers: Mapping[str, str], receive: Receive) -> bytes:
         """The whole body; raises Refused as soon as it is known to be too much."""
         limit = self._intake.max_request
+        length = headers.get("content-length", "")
+        if length.isdecimal() and int(length) > limit:
+            raise too_large(limit)
         chunks: list[bytes] = []
         size, more = 0, True
         try:
@@ -91,6 +109,17 @@ class HttpReceiver:
         if refused.reason == "unsupported_encoding":
             extra.append(("accept-encoding", "gzip, deflate"))
         return _response(verdict.http, answers.status(verdict.grpc, refused.message, json), json, *extra)
+
+
+def _encoding(headers: Mapping[str, str]) -> str:
+    return headers.get("content-encoding", "").strip().lower()
+
+
+async def _send_on(send: Send, status: int, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+    """The answer of another server as it is."""
+    headers = [*headers, (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
 def _response(status: HTTPStatus, body: bytes, json: bool, *extra: tuple[str, str]) -> Response:

@@ -6,11 +6,12 @@ Refused or accepted, retryable or not, is decided here and nowhere else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, TypeVar, get_args
 
+import anyio
 from grpc import StatusCode
 from isal import isal_zlib
 from prometheus_client import CollectorRegistry, Counter
@@ -24,10 +25,19 @@ from tracescore.receiver.split import Admits, Split, split_logs, split_traces
 
 _log = logging.getLogger("tracescore.receiver")
 
+Answered = TypeVar("Answered")
 Wire = Literal["http", "grpc"]
 Signal = Literal["traces", "logs", "metrics"]
 RefusalReason = Literal[
-    "malformed", "too_large", "unsupported_type", "unsupported_encoding", "full", "failed", "disconnected"
+    "malformed",
+    "too_large",
+    "unsupported_type",
+    "unsupported_encoding",
+    "full",
+    "failed",
+    "disconnected",
+    "unreachable",
+    "no_destination",
 ]
 
 BODIES_IN_FLIGHT = 8
@@ -55,6 +65,9 @@ REFUSALS: dict[RefusalReason, Verdict] = {
     # Not 429: older exporters take that as final and drop the batch.
     "full": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
     "failed": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    # Where requests are passed on: nobody answers; the destination takes the other protocol only.
+    "unreachable": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    "no_destination": Verdict(HTTPStatus.NOT_IMPLEMENTED, StatusCode.UNIMPLEMENTED),
 }
 """How each refusal is answered; a client that has gone gets no answer."""
 
@@ -85,12 +98,51 @@ class Sink(Protocol):
         ...
 
 
-class Intake:
-    """The receiver behind its protocols. `admits` says which trace ids are wanted."""
+class Relay(Protocol):
+    """Passes requests on as they came and tells what the destination said."""
 
-    def __init__(self, settings: Settings, sink: Sink, admits: Admits, registry: CollectorRegistry) -> None:
+    @property
+    def over_http(self) -> bool:
+        """Whether the destination takes OTLP/HTTP."""
+        ...
+
+    @property
+    def over_grpc(self) -> bool:
+        """Whether the destination takes OTLP/gRPC."""
+        ...
+
+    async def send_http(
+        self, path: str, headers: Iterable[tuple[bytes, bytes]], body: bytes
+    ) -> tuple[int, list[tuple[bytes, bytes]], bytes] | None:
+        """Status, headers and body; None when there was no answer. Never raises for what a destination can do."""
+        ...
+
+    async def send_grpc(
+        self,
+        method: str,
+        metadata: Iterable[tuple[str, str | bytes]],
+        body: bytes,
+        *,
+        gzip: bool,
+        remaining: float | None,
+    ) -> tuple[StatusCode, str, tuple[tuple[str, str | bytes], ...], bytes]:
+        """Code, message, trailers and reply; `gzip` asks for compression, `remaining` are the sender's seconds."""
+        ...
+
+
+class Intake:
+    """The receiver behind its protocols. `admits` says which trace ids are wanted.
+
+    With a `relay`, what is received is passed on, and the sender is told what the relay was told. Scoring is then a
+    guest: what it has no room for or cannot read is counted and keeps nothing from being passed on.
+    """
+
+    def __init__(
+        self, settings: Settings, sink: Sink, admits: Admits, registry: CollectorRegistry, relay: Relay | None = None
+    ) -> None:
         self.max_request = settings.max_request
         self.retry_after = settings.retry_after
+        self.relay = relay
         self._sink, self._admits = sink, admits
         self._metrics = _Metrics(registry)
 
@@ -119,6 +171,27 @@ class Intake:
             rejected = split.rejected
         self._metrics.requests[wire, signal].inc()
         return rejected
+
+    async def accept_beside(
+        self,
+        passing_on: Callable[[], Awaitable[Answered]],
+        wire: Wire,
+        signal: Signal,
+        body: bytes,
+        encoding: str = "",
+        json: bool = False,
+    ) -> Answered:
+        """Passes a request on and takes it in meanwhile; returns what the destination said, once both are done."""
+        async with anyio.create_task_group() as both:
+            both.start_soon(self._accept_or_count, wire, signal, body, encoding, json)
+            answer = await passing_on()
+        return answer  # noqa: RET504 - only after the block is the other one done too
+
+    async def _accept_or_count(self, wire: Wire, signal: Signal, body: bytes, encoding: str, json: bool) -> None:
+        try:
+            await self.accept(wire, signal, body, encoding, json)
+        except Refused as refused:
+            self._metrics.unscored[wire, refused.reason].inc()
 
     def count_refused(self, wire: Wire, reason: RefusalReason) -> None:
         """Counts a refusal; whoever answers it calls this."""
@@ -196,7 +269,9 @@ class _Metrics:
 
         self.spans = 0
         self.requests = counters("requests", "Requests accepted.", "signal", signals)
-        self.refused = counters("refused_requests", "Requests refused.", "reason", get_args(RefusalReason))
+        reasons = get_args(RefusalReason)
+        self.refused = counters("refused_requests", "Requests refused.", "reason", reasons)
+        self.unscored = counters("unscored_requests", "Requests passed on and not taken in.", "reason", reasons)
         self._received = {
             "traces": counters("spans", "Spans received in accepted requests."),
             "logs": counters("log_records", "Log records received in accepted requests."),

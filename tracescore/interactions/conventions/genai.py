@@ -28,6 +28,7 @@ _KINDS: dict[str, Kind] = {
     "create_agent": "other",
     "evaluation": "evaluator",
     "evaluate": "evaluator",
+    "experiment": "evaluator",
 }
 _DETAILS = "gen_ai.client.inference.operation.details"
 _MESSAGES = {

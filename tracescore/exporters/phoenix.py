@@ -1,0 +1,101 @@
+"""Scores as annotations on the spans that Phoenix holds.
+
+An annotation is known by its span, its name (the measure) and its identifier (the judge): delivered again, it is
+replaced by itself. Phoenix takes annotations only of spans it knows, so scores that are quicker than the spans wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from prometheus_client import CollectorRegistry
+
+from tracescore import config
+from tracescore.exporters.otlp_messages import explanation
+from tracescore.exporters.posting import Poster
+from tracescore.exporters.sending import DEFAULT_LIMITS, Answer, Dropped, Lanes, Limits, Sender
+from tracescore.model import Result, Score
+
+DROPPED: tuple[Dropped, ...] = (
+    "queue_full",
+    "refused",
+    "not_found",
+    "retries_exhausted",
+    "shutdown",
+    "internal_error",
+)
+_LATER = frozenset({408, 425, 429})
+
+
+class PhoenixExporter:
+    """Sends scores to one Phoenix; what could not be scored has no value, and so no annotation."""
+
+    def __init__(
+        self,
+        settings: config.PhoenixExporter,
+        registry: CollectorRegistry,
+        limits: Limits = DEFAULT_LIMITS,
+        *,
+        language_model: bool,
+    ) -> None:
+        """`language_model`: whether the judge is one. UsageError when the key cannot be read."""
+        headers = {"content-type": "application/json"}
+        if settings.api_key is not None:
+            headers["authorization"] = f"Bearer {settings.api_key.read('exporters.phoenix.api_key')}"
+        # In the request and not behind it: only then does Phoenix say that it does not know a span.
+        self._url = f"{settings.endpoint.rstrip('/')}/v1/span_annotations?sync=true"
+        self._poster = Poster(headers, settings.timeout)
+        self._explanations = settings.explanations
+        self._kind = "LLM" if language_model else "CODE"
+        lane = Lanes("phoenix", "Annotations", registry, DROPPED).lane("phoenix")
+        self._sender: Sender[bytes] = Sender(lane, self._send, len, limits)
+
+    async def export(self, result: Result) -> None:
+        """Queues the scores, or drops and counts them while the queue is full."""
+        annotations = [orjson.dumps(self._annotation(result, score)) for score in result.scores()]
+        if annotations:
+            self._sender.put(annotations)
+
+    async def close(self) -> None:
+        """Sends what is waiting, for at most a few seconds, and drops and counts the rest."""
+        try:
+            await self._sender.close()
+        finally:
+            await self._poster.close()
+
+    def _annotation(self, result: Result, score: Score) -> dict[str, Any]:
+        measured: dict[str, Any] = {"score": score.value}
+        if score.label:
+            measured["label"] = score.label
+        if self._explanations and score.items:
+            measured["explanation"] = explanation(score.items)
+        about = {"score_id": result.score_id(score.measure), "judge": result.judge, "epoch": result.epoch}
+        return {
+            "span_id": result.interaction.span_id,
+            "name": score.measure,
+            "annotator_kind": self._kind,
+            "identifier": f"tracescore/{result.judge}",
+            "result": measured,
+            "metadata": {**about, **score.details},
+        }
+
+    async def _send(self, results: Sequence[Sequence[bytes]]) -> Answer:
+        body = b'{"data":[' + b",".join(annotation for result in results for annotation in result) + b"]}"
+        posted = await self._poster.post(self._url, body)
+        if isinstance(posted, Answer):
+            return posted
+        detail = f"HTTP {posted.status}"
+        if posted.status == 404:
+            return Answer("unknown", detail, unknown=_unknown(results, posted.body))
+        if posted.status in _LATER or posted.status >= 500:
+            return Answer("again", detail, after=posted.retry_after)
+        return Answer("accepted" if 200 <= posted.status < 300 else "refused", detail)
+
+
+def _unknown(results: Sequence[Sequence[bytes]], said: bytes) -> frozenset[int]:
+    """The places of results whose spans are named as missing; all places where none is named."""
+    spans = [orjson.loads(annotations[0])["span_id"].encode() for annotations in results]
+    named = frozenset(at for at, span_id in enumerate(spans) if span_id in said)
+    return named or frozenset(range(len(spans)))
