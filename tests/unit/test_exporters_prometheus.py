@@ -239,7 +239,7 @@ async def test_a_release_that_is_gone_makes_room_for_the_newest() -> None:
     for number in range(5):
         await rig.export(result(relevancy(0.5), number=number, release=f"old{number}"))
     rig.clock.now += 3601
-    await rig.export(result(relevancy(0.5), ended=rig.clock.now, release="new"))
+    await rig.export(result(relevancy(0.5), ended=rig.clock.now, finished=rig.clock.now, release="new"))
     (sample,) = await rig.samples("tracescore_answer_relevancy_ratio")
     assert sample.labels["service_version"] == "new"
 

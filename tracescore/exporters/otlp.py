@@ -11,6 +11,8 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal, get_args
 
 import anyio
@@ -48,6 +50,8 @@ SIGNALS: dict[Signal, Build] = {"traces": traces_request, "logs": logs_request}
 class OtlpExporter:
     """Sends evaluation spans and events to one OTLP endpoint."""
 
+    name = "otlp"
+
     def __init__(self, settings: config.OtlpExporter, registry: CollectorRegistry, clock: Clock) -> None:
         """UsageError when a header's secret cannot be read."""
         headers = {name: secret.read(f"exporters.otlp.headers.{name}") for name, secret in settings.headers.items()}
@@ -55,6 +59,7 @@ class OtlpExporter:
         self._transport: Transport = kind(settings.endpoint, headers, settings.timeout)
         self._explanations = settings.explanations
         self._closed = False
+        self.settled: Callable[[Result], None] = lambda _: None
         counters = _Counters(registry)
         self._senders = {
             signal: _Sender(signal, build, self._transport, counters, clock) for signal, build in SIGNALS.items()
@@ -64,9 +69,18 @@ class OtlpExporter:
         """Queues the result, or drops and counts it while the queue is full. RuntimeError after `close`."""
         if self._closed:
             raise RuntimeError("otlp exporter: export after close")
-        if delivered(result):
-            self._senders["traces"].put([evaluation_span(result)])
-            self._senders["logs"].put(evaluation_events(result, explanations=self._explanations))
+        if not delivered(result):
+            self.settled(result)
+            return
+        ends = count(1)
+
+        def end() -> None:
+            """One of the signals has come to its end."""
+            if next(ends) == len(self._senders):
+                self.settled(result)
+
+        self._senders["traces"].put(_Records([evaluation_span(result)], end))
+        self._senders["logs"].put(_Records(evaluation_events(result, explanations=self._explanations), end))
 
     async def close(self) -> None:
         """Sends what is waiting, for at most a few seconds, and drops and counts the rest."""
@@ -80,6 +94,18 @@ class OtlpExporter:
         finally:
             with anyio.move_on_after(1, shield=True):
                 await self._transport.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Records:
+    """What one result is in one signal; `end` is called when that has been taken or given up."""
+
+    messages: Sequence[Message]
+    end: Callable[[], None]
+
+    @property
+    def bytes(self) -> int:
+        return sum(message.ByteSize() for message in self.messages)
 
 
 class _Counters:
@@ -105,21 +131,22 @@ class _Sender:
 
     def __init__(self, signal: Signal, build: Build, transport: Transport, counters: _Counters, clock: Clock) -> None:
         self._signal, self._build, self._transport, self._clock = signal, build, transport, clock
-        self._queue: asyncio.Queue[Sequence[Message]] = asyncio.Queue(MAX_WAITING)
+        self._queue: asyncio.Queue[_Records] = asyncio.Queue(MAX_WAITING)
         self._task: asyncio.Task[None] | None = None
         self._healthy = True
         self._sent, self._failed = counters.sent.labels(signal), counters.failed.labels(signal)
         self._dropped = counters.dropped
         counters.waiting.labels(signal).set_function(self._queue.qsize)
 
-    def put(self, records: Sequence[Message]) -> None:
+    def put(self, records: _Records) -> None:
         """Queues the records of one result, or drops and counts them."""
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"otlp exporter, {self._signal}")
         try:
             self._queue.put_nowait(records)
         except asyncio.QueueFull:
-            self._drop("queue_full", len(records))
+            self._drop("queue_full", len(records.messages))
+            records.end()
 
     async def close(self) -> None:
         """Waits a while for the queue to empty, then ends the task."""
@@ -132,23 +159,25 @@ class _Sender:
                 with anyio.move_on_after(1, shield=True):
                     await asyncio.wait([self._task])
             while not self._queue.empty():
-                self._drop("shutdown", len(self._queue.get_nowait()))
+                self._drop("shutdown", len(self._queue.get_nowait().messages))
 
     async def _run(self) -> None:
         while True:
             batch = await self._next_batch()
             try:
-                await self._deliver([record for records in batch for record in records])
+                await self._deliver([message for records in batch for message in records.messages])
+                for records in batch:
+                    records.end()
             finally:
                 for _ in batch:
                     self._queue.task_done()
 
-    async def _next_batch(self) -> list[Sequence[Message]]:
+    async def _next_batch(self) -> list[_Records]:
         batch = [await self._queue.get()]
-        size = _bytes(batch[0])
+        size = batch[0].bytes
         while len(batch) < _MAX_BATCH and size < _MAX_BATCH_BYTES and not self._queue.empty():
             batch.append(self._queue.get_nowait())
-            size += _bytes(batch[-1])
+            size += batch[-1].bytes
         return batch
 
     async def _deliver(self, records: Sequence[Message]) -> None:
@@ -195,7 +224,3 @@ class _Sender:
 
     def _drop(self, reason: str, records: int) -> None:
         self._dropped.labels(self._signal, reason).inc(records)
-
-
-def _bytes(records: Sequence[Message]) -> int:
-    return sum(record.ByteSize() for record in records)
