@@ -1,4 +1,4 @@
-"""Reads the imports of every module: they go one way, and stages meet only in the service."""
+"""Reads the imports of every module: they go one way; stages meet only in the service and what keeps its state."""
 
 from __future__ import annotations
 
@@ -22,6 +22,9 @@ ALLOWED: dict[str, set[str]] = {
     "listener": {"errors"},
     "logs": set(),
     "receiver": STAGE,
+    "spool": STAGE,
+    "restart": STAGE | {"spool", "assembly", "interactions", "exporters"},
+    "keeper": STAGE | {"spool", "assembly", "interactions", "exporters", "judge", "restart"},
     "assembly": STAGE,
     "interactions": STAGE,
     "sampling": STAGE,

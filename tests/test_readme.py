@@ -57,7 +57,7 @@ def test_the_test_command_is_the_one_that_ci_runs() -> None:
 
 def test_the_table_of_metrics_is_what_the_service_exposes() -> None:
     settings = "judge: {kind: openai, model: m}\nembedder: {kind: openai, model: e}\n"
-    settings += "exporters: {otlp: {endpoint: 'http://elsewhere.example:4318'}}\n"
+    settings += "exporters: {otlp: {endpoint: 'http://elsewhere.example:4318'}}\nspool: {path: /nowhere/spool}\n"
     families = Service(parse(settings, "test")).registry.collect()
     exposed = {family.name + ("_total" if family.type == "counter" else "") for family in families}
     exposed = {name for name in exposed if "_by_slice_" not in name or "_by_slice_weight_total" in name}

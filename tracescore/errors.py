@@ -6,6 +6,7 @@ TracescoreError
 │   ├── ListenError       an address that cannot be listened on
 │   └── MissingExtra      an optional package that the chosen settings need
 ├── DecodeError           a request body that is not what it says it is
+├── SpoolError            what came cannot be written to disk now
 ├── JudgeError            the judge gave no usable answer; carries an Unscored reason
 │   ├── JudgeUnreachable  no answer at all (or 429): try again later, nothing is wrong with the judge
 │   └── JudgeUnfit        answered, but cannot do the work: refused at the start with what to change
@@ -50,6 +51,10 @@ class MissingExtra(UsageError):
 
 class DecodeError(TracescoreError):
     """A request body that is not what its content type says."""
+
+
+class SpoolError(TracescoreError):
+    """A change that cannot be written to the spool now; the text is safe to log."""
 
 
 class JudgeError(TracescoreError):

@@ -15,6 +15,7 @@ import time
 from collections import Counter as Tally
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 
 import anyio
 from anyio.abc import TaskStatus
@@ -33,6 +34,7 @@ from tracescore.interactions import MARKERS, content_switch, genai_spans, read
 from tracescore.interactions.once import Once
 from tracescore.interactions.report import Report, own_keys
 from tracescore.judge import build_judge
+from tracescore.keeper import Closed, Keeper, Read
 from tracescore.listener import address_of, bind, serving
 from tracescore.model import Clock, Interaction, Measure, RawTrace, Result, Unscored, outcome_of
 from tracescore.receiver.decode import decode
@@ -40,6 +42,7 @@ from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
 from tracescore.sampling import Sampler
+from tracescore.spool import build_spool
 from tracescore.web.ledger import Ledger as Counts
 from tracescore.web.pages import Pages
 
@@ -47,6 +50,8 @@ _log = logging.getLogger("tracescore.service")
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks at what has become complete."""
+_PUBLISH = 5.0
+"""Seconds that a result which is there has at the end to be committed and published."""
 
 
 class Scorer:
@@ -87,7 +92,6 @@ class Service:
         self.sampler = Sampler(config.sampling, self.registry, clock)
         markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
         self.assembly = Assembly(config.assembly, markers, self.registry, clock)
-        self.intake = Intake(config.receiver, self.assembly, self.sampler.admits, self.registry)
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.once = Once(self.registry)
         self.report = Report(config.interactions, self.registry, clock, content_switch)
@@ -95,8 +99,11 @@ class Service:
             config.web, self._counts, clock, self.registry, endpoints=self.endpoints, targets=config.drift.targets
         )
         self.exporters = [*build_exporters(config, self.registry, clock), self.pages, *watchers]
+        self.spool = build_spool(config.spool, self.registry)
+        self.keeper = Keeper(self.spool, config, self.assembly, self.once, self.ledger, self.exporters, clock)
+        self.intake = Intake(config.receiver, self.keeper, self.sampler.admits, self.registry)
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
-        for stage in ("interactions", "exporters"):
+        for stage in ("interactions", "evaluators", "exporters"):
             self.errors.labels(stage)
         self.fit, self.lost = anyio.Event(), anyio.Event()
         """The judge can be asked; it was asked and had gone."""
@@ -111,6 +118,7 @@ class Service:
         page = bind(config.web.listen, "web.listen")
         http = bind(config.receiver.http.listen, "receiver.http.listen")
         pending, waiting = anyio.create_memory_object_stream[Interaction](config.evaluators.max_pending)
+        await self.keeper.resume(self.scorer.judge.epochs, self._reread, partial(self._enqueue, pending))
         async with AsyncExitStack() as outlasting:
             await outlasting.enter_async_context(serving(metrics_app(self.registry, self.health), scrape))
             await outlasting.enter_async_context(serving(self.pages, page))
@@ -130,7 +138,8 @@ class Service:
                         await stop.wait()
                         self._stopping(drain)
                     received_all.set()
-            self._shed(waiting)
+            if not self.spool.durable:
+                self._shed(waiting)
             await self._close()
             prober.cancel_scope.cancel()  # last: it would also cancel what stands here after it
         self._say_what_became_of_it()
@@ -138,37 +147,48 @@ class Service:
     # ---------------------------------------------------------------- stages
 
     async def _assemble(self, pending: MemoryObjectSendStream[Interaction], received_all: anyio.Event) -> None:
-        """Complete traces -> interactions that wait for the judge; at the end also the traces that still wait."""
+        """Complete traces -> interactions that wait for the judge.
+
+        At the end also the traces that still wait, unless they can go on waiting in the spool.
+        """
         with pending:
             while not received_all.is_set():
-                for raw in self.assembly.due():
-                    self._read(raw, pending)
-                    await anyio.lowlevel.checkpoint()
+                await self._read_all(self.keeper.closed(), pending)
                 self.report.tick()
+                self.keeper.tick()
                 with anyio.move_on_after(_LOOK_EVERY):
                     await received_all.wait()
-            for raw in self.assembly.flush():
-                self._read(raw, pending)
+            await self._read_all(self.keeper.closed(flush=not self.spool.durable), pending)
 
-    def _read(self, raw: RawTrace, pending: MemoryObjectSendStream[Interaction]) -> None:
-        """One trace -> its new interactions, counted; those that sampling keeps go on to the judge."""
+    async def _read_all(self, closed: Closed, pending: MemoryObjectSendStream[Interaction]) -> None:
+        """Traces -> their new interactions, counted; those that sampling keeps go on to the judge."""
+        read = []
+        for raw in closed.traces:
+            read.append(self._read(raw))
+            await anyio.lowlevel.checkpoint()
+        room = self.config.evaluators.max_pending - pending.statistics().current_buffer_used
         try:
-            trace = decode(raw)
-            fresh = self.once.new(trace, read(trace, self.config.interactions, self.sampler.attributes))
-            self.report.trace(genai_spans(trace), fresh)
-            for interaction in fresh:
-                self.ledger.read(interaction)
-                if sampled := self.sampler.decide(interaction):
-                    self._enqueue(sampled, pending)
-        except Exception:  # noqa: BLE001 - one bad trace must not end the stage
+            await self.keeper.read(closed, read, room, partial(self._enqueue, pending))
+        except Exception:  # noqa: BLE001 - some bad traces must not end the stage
             self._defect("interactions")
 
-    def _enqueue(self, interaction: Interaction, pending: MemoryObjectSendStream[Interaction]) -> None:
-        self.ledger.started(interaction, self.config.measures)
+    def _read(self, raw: RawTrace) -> Read:
         try:
-            pending.send_nowait(interaction)
-        except anyio.WouldBlock:
-            self.ledger.shed(interaction, self.config.measures, "queue_full")
+            trace = decode(raw)
+            found = read(trace, self.config.interactions, self.sampler.attributes)
+            fresh = self.once.new(trace, found)
+            self.report.trace(genai_spans(trace), fresh)
+            return Read([(each, self.sampler.decide(each)) for each in fresh], [i for i in found if i not in fresh])
+        except Exception:  # noqa: BLE001 - one bad trace must not end the stage
+            self._defect("interactions")
+            return Read()
+
+    def _reread(self, raw: RawTrace) -> list[Interaction]:
+        """The interactions of a trace that an earlier process has read and counted."""
+        return read(decode(raw), self.config.interactions, self.sampler.attributes)
+
+    def _enqueue(self, pending: MemoryObjectSendStream[Interaction], interaction: Interaction) -> None:
+        pending.send_nowait(interaction)
 
     async def _evaluate(self, waiting: MemoryObjectReceiveStream[Interaction]) -> None:
         """Interactions -> results, handed to every exporter."""
@@ -177,14 +197,24 @@ class Service:
                 try:
                     result = await self._evaluated(interaction)
                 except anyio.get_cancelled_exc_class():
-                    self.ledger.shed(interaction, self.config.measures, "shutdown")
+                    if not self.spool.durable:
+                        self.ledger.shed(interaction, self.config.measures, "shutdown")
                     raise
-                self.ledger.finished(result)
-                for exporter in self.exporters:
-                    try:
-                        await exporter.export(result)
-                    except Exception:  # noqa: BLE001 - one bad result or exporter must not end the stage
-                        self._defect("exporters")
+                with anyio.move_on_after(_PUBLISH, shield=True):
+                    await self._finish(result)
+
+    async def _finish(self, result: Result) -> None:
+        try:
+            await self.keeper.finished(result, partial(self._publish, result))
+        except Exception:  # noqa: BLE001 - one bad result must not end the stage
+            self._defect("evaluators")
+
+    async def _publish(self, result: Result) -> None:
+        for exporter in self.exporters:
+            try:
+                await exporter.export(result)
+            except Exception:  # noqa: BLE001 - one bad result or exporter must not end the stage
+                self._defect("exporters")
 
     async def _evaluated(self, interaction: Interaction) -> Result:
         """The interaction's result; one that met a judge that had gone waits for it and is asked again, once."""
@@ -251,7 +281,7 @@ class Service:
 
     async def _close(self) -> None:
         self.report.say()
-        for close in (*(exporter.close for exporter in self.exporters), self.scorer.close):
+        for close in (*(exporter.close for exporter in self.exporters), self.scorer.close, self.keeper.close):
             with anyio.move_on_after(10):
                 await close()
 
