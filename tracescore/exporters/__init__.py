@@ -50,7 +50,7 @@ class Delivering(Exporter, Protocol):
 
     name: str
     settled: Callable[[Result], None]
-    """Set by the service: to be called once for every result that has been delivered or given up."""
+    """To be called for every result that has been delivered or given up; replaced by the service."""
 
 
 def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter:

@@ -129,7 +129,8 @@ class FileSpool:
         ending = False
         while not (ending and not group):
             ending = self._collect(group) or ending
-            group = self._write(group)
+            if group or self._trouble:
+                group = self._write(group)
             if group or self._trouble:
                 if ending and time.monotonic() > self._give_up:
                     _log.error(
