@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import patch
 
 import anyio
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.otlp import raw_span, span
@@ -166,13 +166,37 @@ class Life:
             ended, pending = (total(samples, f"evaluations_{name}", measure) for name in ("total", "pending"))
             assert started == ended + pending
 
+    async def commit_and_total(self) -> None:
+        """The totals are due at the very moment at which something takes effect."""
+        self.commit()
+        await asyncio.sleep(0)
+        self.totals()
+
+    async def queue_up(self) -> None:
+        """What was sent comes as far as the queue of the judge."""
+        for step in (self.commit, self.later, self.later, self.read, self.commit):
+            step()
+            await breathe()
+
+    async def progress(self) -> None:
+        """Everything goes on a good deal further."""
+        await self.queue_up()
+        for step in (self.evaluate, self.commit):
+            for _ in range(3):
+                step()
+                await breathe()
+
     async def settle(self) -> None:
-        """Lets everything that has begun come to its end."""
-        for _ in range(4):
-            for step in (self.commit, self.later, self.read, self.commit, self.evaluate, self.commit, self.deliver):
-                for _ in range(8):
-                    step()
-                    await breathe()
+        """Everything that has begun comes to its end."""
+        await self.progress()
+        self.much_later()  # for traces whose root came long before and was let go
+        for _ in range(5):
+            await self.progress()
+        while self.sink.waiting:
+            self.deliver()
+        self.totals()
+        self.commit()
+        await breathe()
 
 
 def total(samples: Samples, name: str, measure: str) -> float:
@@ -204,12 +228,15 @@ def _spans(trace: int, part: int) -> list[Any]:
 TRACES = (1, 2, 3)
 sends = st.tuples(st.just("send"), st.sampled_from(TRACES), st.sampled_from((0, 1, 2)))
 plain = st.sampled_from(
-    ["commit", "commit", "read", "evaluate", "totals", "deliver", "later", "later", "much_later", "crash"]
+    ["commit", "commit", "read", "evaluate", "totals", "deliver", "later", "much_later", "queue_up", "progress", "crash"]
+    + ["commit_and_total", "evaluate", "crash"]
 ).map(lambda name: (name,))
 
 
 @settings(max_examples=25)
 @given(st.lists(st.one_of(sends, plain), max_size=40))
+@example([("send", 1, 0), ("send", 1, 1), ("queue_up",), ("evaluate",), ("commit_and_total",), ("commit",), ("crash",)])
+@example([("send", 1, 0), ("send", 1, 1), ("progress",), ("much_later",), ("progress",), ("send", 1, 0), ("commit",)])
 def test_any_interleaving_with_restarts_counts_everything_once(steps: list[tuple[Any, ...]]) -> None:
     asyncio.run(_lead(steps, max_pending=100))
 
@@ -231,9 +258,10 @@ async def _lead(steps: list[tuple[Any, ...]], max_pending: int) -> None:
             await breathe()
             life.check()
         acknowledged = set(life.acknowledged)
-        for trace in TRACES:  # whoever got no answer sends again
+        for trace in TRACES:
             for part in (0, 1):
-                life.send(trace, part)
+                if (trace, part) not in acknowledged:  # whoever got no answer sends again
+                    life.send(trace, part)
         await life.settle()
         life.check()
         await life.crash()
@@ -241,6 +269,10 @@ async def _lead(steps: list[tuple[Any, ...]], max_pending: int) -> None:
         life.check()
         assert acknowledged <= life.acknowledged
         _everything_once(life, max_pending)
+        for _ in range(3):
+            life.much_later()
+            await life.progress()
+        assert life.spool._file.db.execute("SELECT count(*) FROM pieces").fetchone() == (0,), "nothing needs them"
         await life.end()
 
 
