@@ -178,7 +178,9 @@ class Service:
             found = read(trace, self.config.interactions, self.sampler.attributes)
             fresh = self.once.new(trace, found)
             self.report.trace(genai_spans(trace), fresh)
-            return Read([(each, self.sampler.decide(each)) for each in fresh], [i for i in found if i not in fresh])
+            new = {interaction.span_id for interaction in fresh}
+            known = [interaction for interaction in found if interaction.span_id not in new]
+            return Read([(each, self.sampler.decide(each)) for each in fresh], known)
         except Exception:  # noqa: BLE001 - one bad trace must not end the stage
             self._defect("interactions")
             return Read()

@@ -228,7 +228,19 @@ def _spans(trace: int, part: int) -> list[Any]:
 TRACES = (1, 2, 3)
 sends = st.tuples(st.just("send"), st.sampled_from(TRACES), st.sampled_from((0, 1, 2)))
 plain = st.sampled_from(
-    ["commit", "commit", "read", "evaluate", "totals", "deliver", "later", "much_later", "queue_up", "progress", "crash"]
+    [
+        "commit",
+        "commit",
+        "read",
+        "evaluate",
+        "totals",
+        "deliver",
+        "later",
+        "much_later",
+        "queue_up",
+        "progress",
+        "crash",
+    ]
     + ["commit_and_total", "evaluate", "crash"]
 ).map(lambda name: (name,))
 

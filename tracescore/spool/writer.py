@@ -25,6 +25,8 @@ _LARGEST_GROUP = 500
 """Changes in one transaction: more would keep the first of them waiting."""
 _RETRY = 1.0
 """Seconds between two attempts while the disk is full or does not work."""
+_PROBE = Fact("probe", bytes(2**18))
+"""Written to find out whether the disk works again: as large as a request may be, or trouble would come and go."""
 _LAST_ATTEMPTS = 5.0
 """Seconds that `close` waits for a disk that does not work."""
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
@@ -166,7 +168,7 @@ class FileSpool:
         assert self._file is not None  # noqa: S101 - the thread is started after `open`
         changes = [(each.number, each.change) for each in group]
         began = time.perf_counter()
-        self._file.write(changes or [(self.applied, Fact("asked", b""))])
+        self._file.write(changes or [(self.applied, _PROBE)])
         self._metrics.committed(time.perf_counter() - began)
 
     def _failed(self, group: list[_Waiting], error: Exception) -> list[_Waiting]:
