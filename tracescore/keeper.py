@@ -81,7 +81,8 @@ class Keeper:
         self._gone: list[Gone] = []
         self._unpublished = 0
         """Results that have been committed and are not yet in all figures."""
-        self._totals_due, self._totals_op = 0.0, 0
+        self._totals_due = 0.0
+        self._epoch: Fact | None = None
         if spool.durable:
             assembly.on_gone = self._let_go
         for exporter in exporters:
@@ -185,8 +186,13 @@ class Keeper:
             self._ledger.shed(unread, measures, "shutdown")
 
     def _resume_epochs(self, epochs: Epochs, saved: bytes | None) -> None:
-        epochs.on_change = lambda value: self._spool.note(Fact(_EPOCH + epochs.judge, value))
+        def changed(value: bytes) -> None:
+            self._epoch = Fact(_EPOCH + epochs.judge, value)
+            self._spool.note(self._epoch)
+
+        epochs.on_change = changed
         if saved is not None:
+            self._epoch = Fact(_EPOCH + epochs.judge, saved)
             epochs.resume(saved)
 
     # ---------------------------------------------------------------- how
@@ -207,9 +213,10 @@ class Keeper:
 
     def _note_totals(self) -> None:
         """A result that is committed but not in all figures would be lost to them: then it is tried again later."""
-        op = self._spool.applied
-        if self._spool.durable and op > self._totals_op and not self._unpublished:
-            now = self._clock()
+        if self._spool.durable and not self._unpublished:
+            now, keep = self._clock(), self._config.web.keep
             figures = restart.totals(self._ledger, self._exporters)
-            self._spool.note(Totals(figures, op, now, now - self._config.drift.window, self._config.web.keep))
-            self._totals_op, self._totals_due = op, now + _TOTALS_EVERY
+            self._spool.note(Totals(figures, self._spool.applied, now, now - self._config.drift.window, keep))
+            self._totals_due = now + _TOTALS_EVERY
+            if self._epoch is not None:
+                self._spool.note(self._epoch)  # again, as the file may have been replaced

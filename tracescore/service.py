@@ -3,6 +3,7 @@
     receiver ─▶ assembly ─▶ interactions ─▶ sampling ─▶ evaluators ─▶ exporters
                                                     (judge, embedder)
 
+What must not be lost goes through the keeper, which commits it to the spool before it takes effect.
 Listeners on the inside of the flow start before those outside it and stop after them: nobody sends into a void.
 What was received is exported or counted, also when the process is told to stop.
 """
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import time
 from collections import Counter as Tally
 from collections.abc import Sequence
@@ -117,7 +119,8 @@ class Service:
         scrape = bind(config.exporters.prometheus.listen, "exporters.prometheus.listen")
         page = bind(config.web.listen, "web.listen")
         http = bind(config.receiver.http.listen, "receiver.http.listen")
-        pending, waiting = anyio.create_memory_object_stream[Interaction](config.evaluators.max_pending)
+        # Bounded where interactions are read: what waits after a restart is never too much.
+        pending, waiting = anyio.create_memory_object_stream[Interaction](math.inf)
         await self.keeper.resume(self.scorer.judge.epochs, self._reread, partial(self._enqueue, pending))
         async with AsyncExitStack() as outlasting:
             await outlasting.enter_async_context(serving(metrics_app(self.registry, self.health), scrape))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from array import array
-
 import tracemalloc
+from array import array
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
