@@ -36,9 +36,9 @@ def interaction(number: int = 1, *, ended: float = NOW - 10, **fields: Any) -> I
     return Interaction(**(known | fields))
 
 
-def result(*evaluations: Evaluation, number: int = 1, **fields: Any) -> Result:
-    """A result of the judge `embedded-v1`, finished at NOW."""
-    return Result(interaction(number, **fields), evaluations, "embedded-v1", epoch=0, finished=NOW)
+def result(*evaluations: Evaluation, number: int = 1, finished: float = NOW, **fields: Any) -> Result:
+    """A result of the judge `embedded-v1`."""
+    return Result(interaction(number, **fields), evaluations, "embedded-v1", epoch=0, finished=finished)
 
 
 def relevancy(value: float) -> Score:

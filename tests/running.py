@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,8 +43,12 @@ class Running:
                 self._listening.set()
         self._listening.set()
 
-    def wait_listening(self) -> None:
+    def wait_settled(self) -> None:
+        """Waits until it listens or has ended."""
         assert self._listening.wait(60), self.log
+
+    def wait_listening(self) -> None:
+        self.wait_settled()
         assert self.addresses, self.log
 
     def get(self, name: str, path: str, headers: dict[str, str] | None = None) -> str:
@@ -84,12 +88,14 @@ class Running:
 
 
 @contextmanager
-def serving(tmp_path: Path, settings: str, *options: str, ready: bool = True) -> Iterator[Running]:
-    """`tracescore serve` with `settings` (YAML) until the block is left."""
+def serving(
+    tmp_path: Path, settings: str, *options: str, ready: bool = True, module: Sequence[str] = ("tracescore.cli",)
+) -> Iterator[Running]:
+    """`tracescore serve` with `settings` (YAML) until the block is left; `module` runs it, with its first arguments."""
     file = tmp_path / "tracescore.yaml"
     file.write_text(settings)
     process = subprocess.Popen(
-        [sys.executable, "-m", "tracescore.cli", "serve", "-c", str(file), *options],
+        [sys.executable, "-m", *module, "serve", "-c", str(file), *options],
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | {"HF_HUB_OFFLINE": "1"},

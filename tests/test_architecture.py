@@ -1,4 +1,4 @@
-"""Reads the imports of every module: they go one way, and stages meet only in the service."""
+"""Reads the imports of every module: they go one way; stages meet only in the service and what keeps its state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ GROUND: dict[str, set[str]] = {
     "retrying": set(),
     "listener": {"config_types", "errors"},
     "openai_endpoint": {"errors", "retrying"},
-    "ledger": {"model"},
+    "buckets": set(),
+    "ledger": {"buckets", "model"},
 }
 """What stages stand on: all that each of these parts imports."""
 
@@ -43,7 +44,10 @@ STAGES: dict[str, set[str]] = {
     "judge": {"embedder", "openai_endpoint", "retrying", "together"},
     "evaluators": {"embedder", "judge", "together"},
     "drift": set(),
-    "exporters": {"__init__", "asgi", "drift", "retrying"},
+    "exporters": {"__init__", "asgi", "buckets", "drift", "retrying"},
+    "spool": set(),
+    "restart": {"assembly", "exporters", "interactions", "ledger", "spool"},
+    "keeper": {"assembly", "exporters", "interactions", "judge", "ledger", "restart", "spool"},
     "web": {"asgi", "ledger"},
     "inspect_files": {"interactions", "receiver"},
     "score_file": {"evaluators", "judge", "together"},

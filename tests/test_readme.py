@@ -63,6 +63,7 @@ def test_the_table_of_metrics_is_what_the_service_exposes() -> None:
     )
     settings += "  forward: {http: 'http://elsewhere:4318'}\n"
     settings += "redaction: {patterns: [email]}\n"
+    settings += "spool: {path: /nowhere/spool}\n"
     families = Service(parse(settings, "test")).registry.collect()
     exposed = {family.name + ("_total" if family.type == "counter" else "") for family in families}
     exposed = {name for name in exposed if "_by_slice_" not in name or "_by_slice_weight_total" in name}

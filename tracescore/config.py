@@ -59,6 +59,15 @@ class Assembly(Section):
     """Budget for the raw spans held; at the limit senders are asked to come back later."""
 
 
+class Spool(Section):
+    """What must survive a restart."""
+
+    path: str | None = Field(default=None, min_length=1)
+    """A file; it holds text of your users. Without it everything is in memory alone."""
+    max_size: Size = Field(default=2**30, ge=16 * 2**20)
+    """At about this size senders are asked to come back later."""
+
+
 class SamplingRule(Section):
     """A ratio of its own for the interactions that match everything the rule names; values may hold * and ?."""
 
@@ -318,6 +327,7 @@ class Config(Section):
     """Everything that can be set. The defaults are a working service: embedded judge, every interaction scored."""
 
     receiver: Receiver = Receiver()
+    spool: Spool = Spool()
     assembly: Assembly = Assembly()
     interactions: Interactions = Interactions()
     redaction: Redaction = Redaction()

@@ -8,6 +8,7 @@ TracescoreError
 ├── DecodeError           a request body that is not what it says it is
 ├── Refused               a request that the receiver answers with an error (receiver/intake.py)
 ├── CallFailed            a call of a judge or embedder on the network; becomes an error of theirs (openai_endpoint.py)
+├── SpoolError            what came cannot be written to disk now
 ├── JudgeError            the judge gave no usable answer; carries an Unscored reason
 │   ├── JudgeUnreachable  no answer at all (or 429): try again later, nothing is wrong with the judge
 │   └── JudgeUnfit        answered, but cannot do the work: refused at the start with what to change
@@ -53,6 +54,10 @@ class MissingExtra(UsageError):
 
 class DecodeError(TracescoreError):
     """A request body that is not what its content type says."""
+
+
+class SpoolError(TracescoreError):
+    """A change that cannot be written to the spool now; the text is safe to log."""
 
 
 class JudgeError(TracescoreError):

@@ -6,12 +6,13 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
-from prometheus_client import CollectorRegistry, Histogram
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
+from tracescore.buckets import Buckets
 from tracescore.model import (
     FAIL_REASONS,
     MEASURES,
@@ -82,23 +83,18 @@ class Ledger:
         self._started: Counter[Measure] = Counter()
         self._ended: Counter[tuple[Measure, Ending]] = Counter()
         self._pending: dict[Measure, dict[str, float]] = {measure: {} for measure in MEASURES}
-        self._lag = Histogram(
-            "tracescore_evaluations_lag_seconds",
-            "From the end of an interaction to the end of its evaluation.",
-            buckets=_LAG_BUCKETS,
-            registry=registry,
-        )
+        self._lag = Buckets(_LAG_BUCKETS)
         registry.register(self)
 
     def read(self, interaction: Interaction) -> None:
         """An interaction was read from a trace."""
         self._read[interaction.state] += 1
 
-    def started(self, interaction: Interaction, measures: Iterable[Measure]) -> None:
-        """The interaction waits for the evaluation of `measures`."""
+    def started(self, interaction: Interaction, measures: Iterable[Measure], since: float | None = None) -> None:
+        """The interaction waits for the evaluation of `measures`, `since` an earlier time or now."""
         for measure in measures:
             if interaction.key not in self._pending[measure]:
-                self._pending[measure][interaction.key] = self._clock()
+                self._pending[measure][interaction.key] = self._clock() if since is None else since
                 self._started[measure] += 1
 
     def finished(self, result: Result) -> None:
@@ -133,7 +129,23 @@ class Ledger:
 
     def collect(self) -> Sequence[Metric]:
         """All families at one moment; called by the registry."""
-        return [self._interactions(), self._endings(), *self._open()]
+        return [self._interactions(), self._endings(), *self._open(), self._lags()]
+
+    def totals(self) -> dict[str, Any]:
+        """What the counters show, as plain data for `resume`."""
+        return {
+            "read": dict(self._read),
+            "ended": [[measure, *ending, count] for (measure, ending), count in self._ended.items()],
+            "lag": self._lag.totals(),
+        }
+
+    def resume(self, totals: Mapping[str, Any]) -> None:
+        """Goes on from the totals of an earlier process; what was pending there has to be announced again."""
+        self._read.update(totals["read"])
+        for measure, outcome, reason, count in totals["ended"]:
+            self._ended[measure, (outcome, reason)] += count
+            self._started[measure] += count
+        self._lag.resume(totals["lag"])
 
     def _end(self, interaction: Interaction, measure: Measure, ending: Ending) -> None:
         if self._pending[measure].pop(interaction.key, None) is None:
@@ -158,6 +170,13 @@ class Ledger:
             for ending in ENDINGS:
                 ended.add_metric([measure, *ending], self._ended[measure, ending])
         return ended
+
+    def _lags(self) -> Metric:
+        family = HistogramMetricFamily(
+            "tracescore_evaluations_lag_seconds", "From the end of an interaction to the end of its evaluation."
+        )
+        self._lag.add_to(family, [])
+        return family
 
     def _open(self) -> list[Metric]:
         started = CounterMetricFamily(

@@ -3,6 +3,7 @@
     receiver ─▶ assembly ─▶ interactions ─▶ sampling ─▶ evaluators ─▶ exporters
                                                     (judge, embedder)
 
+What must not be lost goes through the keeper, which commits it to the spool before it takes effect.
 Listeners on the inside of the flow start before those outside it and stop after them: nobody sends into a void.
 What was received is exported or counted, also when the process is told to stop.
 """
@@ -11,9 +12,11 @@ from __future__ import annotations
 
 import gc
 import logging
+import math
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from socket import socket
 
 import anyio
@@ -33,6 +36,7 @@ from tracescore.interactions import MARKERS, content_switch, read
 from tracescore.interactions.once import Once
 from tracescore.interactions.report import Report, own_keys
 from tracescore.judge import build_judge
+from tracescore.keeper import Closed, Keeper, Read
 from tracescore.ledger import Ledger, Snapshot
 from tracescore.listener import address_of, bind, serving
 from tracescore.model import OUTCOMES, Clock, Interaction, Measure, RawTrace, Result, Unscored
@@ -43,12 +47,15 @@ from tracescore.receiver.intake import Intake
 from tracescore.receiver.memory import keep_freed_memory
 from tracescore.redaction import Redactor
 from tracescore.sampling import Sampler
+from tracescore.spool import build_spool
 from tracescore.web.pages import Pages
 
 _log = logging.getLogger("tracescore.service")
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks at what has become complete."""
+_PUBLISH = 5.0
+"""Seconds that a result which is there has at the end to be committed and published."""
 
 
 class Scorer:
@@ -87,11 +94,11 @@ class Service:
         self.ledger = Ledger(self.registry, clock)
         self.scorer = Scorer(config, config.measures, self.registry)
         self.redactor = Redactor(config.redaction, self.registry)
+        self._again = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
         self.sampler = Sampler(config.sampling, self.registry, clock)
         markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
         self.assembly = Assembly(config.assembly, markers, self.registry, clock)
         self.forwarder = build_forwarder(config, self.registry)
-        self.intake = Intake(config.receiver, self.assembly, self.sampler.admits, self.registry, self.forwarder)
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.once = Once(self.registry)
         self.report = Report(config.interactions, self.registry, clock, content_switch)
@@ -105,8 +112,11 @@ class Service:
             switch=content_switch,
         )
         self.exporters = [*build_exporters(config, self.registry, clock), self.pages, *watchers]
+        self.spool = build_spool(config.spool, self.registry)
+        self.keeper = Keeper(self.spool, config, self.assembly, self.once, self.ledger, self.exporters, clock)
+        self.intake = Intake(config.receiver, self.keeper, self.sampler.admits, self.registry, self.forwarder)
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
-        for stage in ("interactions", "exporters"):
+        for stage in ("interactions", "evaluators", "exporters"):
             self.errors.labels(stage)
         self.fit, self.lost = anyio.Event(), anyio.Event()
         """The judge can be asked; it was asked and had gone."""
@@ -120,7 +130,9 @@ class Service:
         scrape = bind(config.exporters.prometheus.listen, "exporters.prometheus.listen")
         page = bind(config.web.listen, "web.listen")
         http = bind(config.receiver.http.listen, "receiver.http.listen")
-        pending, waiting = anyio.create_memory_object_stream[Interaction](config.evaluators.max_pending)
+        # Bounded where interactions are read: what waits after a restart is never too much.
+        pending, waiting = anyio.create_memory_object_stream[Interaction](math.inf)
+        await self.keeper.resume(self.scorer.judge.epochs, self._reread, partial(self._enqueue, pending))
         async with AsyncExitStack() as outlasting:
             await outlasting.enter_async_context(serving(metrics_app(self.registry, self.health), scrape))
             await outlasting.enter_async_context(serving(self.pages, page))
@@ -141,45 +153,66 @@ class Service:
                         await stop.wait()
                         self._stopping(drain)
                     received_all.set()
-            self._shed(waiting)
+            if not self.spool.durable:
+                self._shed(waiting)
             prober.cancel_scope.cancel()
         self._say_what_became_of_it()
 
     # ---------------------------------------------------------------- stages
 
     async def _assemble(self, pending: MemoryObjectSendStream[Interaction], received_all: anyio.Event) -> None:
-        """Complete traces -> interactions that wait for the judge; at the end also the traces that still wait."""
+        """Complete traces -> interactions that wait for the judge.
+
+        At the end also the traces that still wait, unless they can go on waiting in the spool.
+        """
         with pending:
             while not received_all.is_set():
-                for raw in self.assembly.due():
-                    self._read(raw, pending)
-                    await anyio.lowlevel.checkpoint()
+                await self._read_all(self.keeper.closed(), pending)
                 self.report.tick()
+                self.keeper.tick()
                 with anyio.move_on_after(_LOOK_EVERY):
                     await received_all.wait()
-            for raw in self.assembly.flush():
-                self._read(raw, pending)
+            await self._read_all(self.keeper.closed(flush=not self.spool.durable), pending)
 
-    def _read(self, raw: RawTrace, pending: MemoryObjectSendStream[Interaction]) -> None:
-        """One trace -> its new interactions, counted; those that sampling keeps go on to the judge."""
+    async def _read_all(self, closed: Closed, pending: MemoryObjectSendStream[Interaction]) -> None:
+        """Traces -> their new interactions, counted; those that sampling keeps go on to the judge."""
+        for part in [closed] if self.spool.durable else closed.one_by_one():
+            read = []
+            for raw in part.traces:
+                await anyio.lowlevel.checkpoint()
+                read.append(self._read(raw))
+            queue = pending.statistics()
+            room = self.config.evaluators.max_pending - queue.current_buffer_used + queue.tasks_waiting_receive
+            try:
+                await self.keeper.read(part, read, room, partial(self._enqueue, pending))
+            except Exception as error:  # noqa: BLE001 - some bad traces must not end the stage
+                self._defect("interactions", error)
+
+    def _read(self, raw: RawTrace) -> Read:
         try:
             trace = decode(raw)
             reading = read(trace, self.config.interactions, self.sampler.attributes)
             fresh = self.once.new(trace, reading.interactions)
             self.report.trace(reading, fresh)
-            for interaction in fresh:
-                self.ledger.read(interaction)
-                if sampled := self.sampler.decide(interaction):
-                    self._enqueue(self.redactor.interaction(sampled), pending)
+            new = {interaction.span_id for interaction in fresh}
+            known = [interaction for interaction in reading.interactions if interaction.span_id not in new]
+            return Read([(each, self._sampled(each)) for each in fresh], known)
         except Exception as error:  # noqa: BLE001 - one bad trace must not end the stage
             self._defect("interactions", error)
+            return Read()
 
-    def _enqueue(self, interaction: Interaction, pending: MemoryObjectSendStream[Interaction]) -> None:
-        self.ledger.started(interaction, self.config.measures)
-        try:
-            pending.send_nowait(interaction)
-        except anyio.WouldBlock:
-            self.ledger.shed(interaction, self.config.measures, "queue_full")
+    def _sampled(self, interaction: Interaction) -> Interaction | None:
+        """The interaction as the judge may see it, or None when sampling leaves it out."""
+        sampled = self.sampler.decide(interaction)
+        return self.redactor.interaction(sampled) if sampled else None
+
+    def _reread(self, raw: RawTrace) -> list[Interaction]:
+        """The interactions of a trace that an earlier process has read, redacted and counted."""
+        reading = read(decode(raw), self.config.interactions, self.sampler.attributes)
+        return [self._again.interaction(interaction) for interaction in reading.interactions]
+
+    def _enqueue(self, pending: MemoryObjectSendStream[Interaction], interaction: Interaction) -> None:
+        pending.send_nowait(interaction)
 
     async def _evaluate(self, waiting: MemoryObjectReceiveStream[Interaction]) -> None:
         """Interactions -> results, handed to every exporter."""
@@ -188,14 +221,24 @@ class Service:
                 try:
                     result = await self._evaluated(interaction)
                 except anyio.get_cancelled_exc_class():
-                    self.ledger.shed(interaction, self.config.measures, "shutdown")
+                    if not self.spool.durable:
+                        self.ledger.shed(interaction, self.config.measures, "shutdown")
                     raise
-                self.ledger.finished(result)
-                for exporter in self.exporters:
-                    try:
-                        await exporter.export(result)
-                    except Exception as error:  # noqa: BLE001 - one bad result or exporter must not end the stage
-                        self._defect("exporters", error)
+                with anyio.move_on_after(_PUBLISH, shield=True):
+                    await self._finish(result)
+
+    async def _finish(self, result: Result) -> None:
+        try:
+            await self.keeper.finished(result, partial(self._publish, result))
+        except Exception as error:  # noqa: BLE001 - one bad result must not end the stage
+            self._defect("evaluators", error)
+
+    async def _publish(self, result: Result) -> None:
+        for exporter in self.exporters:
+            try:
+                await exporter.export(result)
+            except Exception as error:  # noqa: BLE001 - one bad result or exporter must not end the stage
+                self._defect("exporters", error)
 
     async def _evaluated(self, interaction: Interaction) -> Result:
         """The interaction's result; one that met a judge that had gone waits for it and is asked again, once."""
@@ -264,7 +307,8 @@ class Service:
     async def _close(self) -> None:
         self.report.say()
         passing_on = [self.forwarder.close] if self.forwarder else []
-        for close in (*(exporter.close for exporter in self.exporters), *passing_on, self.scorer.close):
+        exporting = [exporter.close for exporter in self.exporters]
+        for close in (*exporting, *passing_on, self.scorer.close, self.keeper.close):
             with anyio.move_on_after(10):
                 await close()
 

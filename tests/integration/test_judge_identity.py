@@ -189,7 +189,7 @@ def test_the_fingerprint_holds_embedder_and_parameters(server) -> None:
     def fingerprint(**settings) -> str:
         judge = Built(server, **settings).judge
         assert isinstance(judge, OpenAIJudge)
-        return judge._epochs.fingerprint
+        return judge.epochs.fingerprint
 
     found = {fingerprint(), fingerprint(embedder=AnyEmbedder({})), fingerprint(parameters={"seed": 1})}
     assert len(found) == 3

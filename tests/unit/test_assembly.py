@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from array import array
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as ProtoSpan
@@ -350,3 +351,45 @@ def test_every_series_exists_before_anything_happened(bench) -> None:
         assert bench.value("closed_traces_total", closed_by=closed_by) == 0
     assert bench.value("dropped_traces_total", reason="no_marker") == 0
     assert bench.value("evictions_total", what="spans") == bench.value("waiting_spans") == 0
+
+
+# ---------------------------------------------------------------- a restart
+
+
+def test_a_trace_that_was_begun_before_a_restart_waits_as_long_as_it_would_have(bench: Bench) -> None:
+    bench.assembly.resume([raw_span(span(2, 1))], [], bench.now - 20)
+    assert bench.value("waiting_spans") == 1
+    assert bench.value("spans_total") == 0, "another process counted it"
+    assert bench.after(ORPHAN_IDLE - 21) == []
+    assert bench.after(1) == [(1, [2], "quiet")]
+    assert bench.value("read_spans_total") == 1
+
+
+def test_a_trace_that_was_closed_before_a_restart_is_opened_by_news_alone(bench: Bench) -> None:
+    bench.assembly.resume_closed([raw_span(span(1)), raw_span(span(2, 1))], [], bench.now - 20)
+    bench.take((1, 0), (2, 1))
+    assert bench.value("duplicate_spans_total") == 2
+    assert bench.after(IDLE) == []
+    bench.take((3, 1))
+    assert bench.after(IDLE) == [(1, [1, 2, 3], "complete")]
+
+
+def test_what_was_let_go_before_a_restart_is_still_recognised_and_still_forgotten(bench: Bench) -> None:
+    bench.assembly.resume_gone((1).to_bytes(16, "big"), array("Q", [1, 2]), bench.now - 3000)
+    bench.take((1, 0), (2, 1))
+    assert bench.after(IDLE) == []
+    assert bench.value("remembered_traces") == 1
+    bench.after(600)
+    assert bench.value("remembered_traces") == 0
+
+
+def test_whoever_keeps_the_spans_is_told_when_they_are_let_go(bench: Bench) -> None:
+    gone = []
+    bench.assembly.on_gone = lambda trace, ids: gone.append((int.from_bytes(trace, "big"), list(ids)))
+    bench.take((1, 0), (2, 1))
+    bench.after(IDLE)
+    assert gone == []
+    bench.after(ORPHAN_IDLE)
+    assert gone == [(1, [1, 2])]
+    bench.take((2, 1))
+    assert gone == [(1, [1, 2])] * 2, "a repeat is not held either"

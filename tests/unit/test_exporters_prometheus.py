@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
+import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -246,7 +247,7 @@ async def test_a_release_that_is_gone_makes_room_for_the_newest() -> None:
     for number in range(5):
         await rig.export(result(relevancy(0.5), number=number, release=f"old{number}"))
     rig.clock.now += 3601
-    await rig.export(result(relevancy(0.5), ended=rig.clock.now, release="new"))
+    await rig.export(result(relevancy(0.5), ended=rig.clock.now, finished=rig.clock.now, release="new"))
     (sample,) = await rig.samples("tracescore_answer_relevancy_ratio")
     assert sample.labels["service_version"] == "new"
 
@@ -292,3 +293,41 @@ async def test_a_large_scrape_lets_others_run_in_between() -> None:
         tasks.cancel_scope.cancel()
     assert body.count(b"\n") > 8_000
     assert turns > 30
+
+
+async def everything(rig: Rig) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
+    _, body = await render(rig.registry, "")
+    families = list(parse_text(body.decode()))
+    return {(s.name, tuple(sorted(s.labels.items()))): s.value for family in families for s in family.samples}
+
+
+async def test_another_process_goes_on_from_the_totals_and_recent_results_of_one_before() -> None:
+    first, second = Rig(max_series=150), Rig(max_series=150)
+    faithful = [Score("faithfulness", 0.7), Unscored("completeness", "judge_timeout"), relevancy(0.4)]
+    results = [result(*faithful, number=n, release=f"r{n % 4}", slices={"route": f"/{n}"}) for n in range(8)]
+    await first.export(*results, result(relevancy(0.1), ended=NOW - 9000))
+    sums = await first.samples("tracescore_answer_relevancy_weight_total")
+    assert any("other" in sample.labels.values() for sample in sums)
+    second.exporter.resume(orjson.loads(orjson.dumps(first.exporter.totals())))
+    for each in results:
+        second.exporter.refill(each)
+    assert await everything(second) == await everything(first)
+    for rig in (first, second):
+        await rig.export(result(relevancy(0.9), number=9, release="r1"))
+    assert await everything(second) == await everything(first)
+
+
+async def test_a_histogram_with_another_target_begins_anew_and_the_sums_go_on() -> None:
+    first, second = Rig(), Rig(targets={"answer_relevancy": 0.65})
+    await first.export(result(relevancy(0.4)))
+    second.exporter.resume(first.exporter.totals())
+    assert await second.value("tracescore_answer_relevancy_score_count", **LABELS) == 0
+    assert await second.value("tracescore_answer_relevancy_weight_total", **LABELS) == 1
+
+
+async def test_totals_for_which_there_is_no_room_any_more_are_left_out() -> None:
+    first, second = Rig(), Rig(max_series=150)
+    await first.export(*(result(relevancy(0.5), number=n, release=f"r{n}") for n in range(20)))
+    second.exporter.resume(first.exporter.totals())
+    assert 0 < len(await second.samples("tracescore_answer_relevancy_weight_total")) < 20
+    assert (await second.samples("tracescore_exporters_series"))[0].value <= 150

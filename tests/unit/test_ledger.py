@@ -141,3 +141,18 @@ def test_started_equals_outcomes_plus_pending_after_every_step(steps, reason) ->
             )
             assert started == ended + pending
             assert pending >= 0
+
+
+def test_another_process_goes_on_from_the_totals_of_one_before() -> None:
+    first, second = CollectorRegistry(), CollectorRegistry()
+    ledger = Ledger(first, SettableClock())
+    ledger.read(interaction(1))
+    ledger.started(interaction(1), ["completeness"])
+    ledger.finished(result(relevancy(0.5), Unscored("completeness", "judge_timeout"), number=2))
+    again = Ledger(second, SettableClock())
+    again.resume(ledger.totals())
+    again.started(interaction(1), ["completeness"], since=NOW - 50)
+    shown, before = Scraped(second), Scraped(first)
+    oldest = [s for s in shown.samples if "oldest" not in s.name]
+    assert oldest == [s for s in before.samples if "oldest" not in s.name]
+    assert shown.sum("tracescore_evaluations_oldest_pending_seconds", measure="completeness") == 50

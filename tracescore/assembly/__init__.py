@@ -21,13 +21,14 @@ choice that does not depend on the order of arrival. Log records are one and the
 from __future__ import annotations
 
 import heapq
+from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from tracescore.assembly.held import NEVER, Held, log_number, log_order, number
+from tracescore.assembly.held import NEVER, Held, log_number, number
 from tracescore.assembly.markers import patterns
 from tracescore.assembly.memory import Memory, contains
 from tracescore.config import Assembly as Settings
@@ -47,6 +48,8 @@ class Assembly:
         self, settings: Settings, markers: tuple[bytes, ...], registry: CollectorRegistry, clock: Clock
     ) -> None:
         self._settings, self._patterns, self._clock = settings, patterns(markers), clock
+        self.on_gone: Callable[[bytes, array[int]], None] | None = None
+        """Told the id of every trace whose spans are let go, and the ids that are remembered of its pieces."""
         self._metrics = _Metrics(registry)
         self._open: dict[bytes, Held] = {}
         self._closed: OrderedDict[bytes, Held] = OrderedDict()  # in order of closing
@@ -63,13 +66,37 @@ class Assembly:
         ):
             self._metrics.show(name, meaning, read)
 
+    @property
+    def open_traces(self) -> int:
+        """Traces waiting for more spans."""
+        return len(self._open)
+
     def room(self) -> bool:
         """Whether more may come: the open traces are within the budget."""
         return self._open_bytes < self._settings.max_held
 
     def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> None:
         """Adds pieces. Never refuses: whoever acknowledges them asks for `room` first."""
-        now = self._clock()
+        self._metrics.took(len(spans), len(logs), *self._took(spans, logs, self._clock()))
+
+    def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:
+        """Adds pieces that an earlier process took `at` (Unix seconds), counted them and closed no trace with them."""
+        self._metrics.resumed(self._took(spans, logs, at)[0])
+
+    def resume_closed(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], closed_at: float) -> None:
+        """Adds the pieces of one trace that an earlier process closed and handed out; oldest traces first."""
+        held = Held((spans[0] if spans else logs[0]).trace_id)
+        self._add(held, spans, logs)
+        held.fresh, held.marked, held.closed_at = 0, True, closed_at
+        self._closed[held.trace_id] = held
+        self._closed_bytes += held.size
+
+    def resume_gone(self, trace_id: bytes, ids: array[int], at: float) -> None:
+        """Remembers the pieces of a trace that an earlier process let go `at`; oldest traces first."""
+        self._memory.resume(trace_id, ids, at)
+
+    def _took(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float) -> tuple[int, int]:
+        """Adds pieces; how many of the spans and of the log records were new."""
         new_spans = new_logs = 0
         traces: dict[bytes, tuple[list[RawSpan], list[RawLog]]] = {}
         for span in spans:
@@ -83,10 +110,12 @@ class Assembly:
                 new_spans += held.fresh - fresh
                 new_logs += len(held.logs) - lines
                 self._keep_open(held, size, now)
-        self._metrics.took(len(spans), new_spans, len(logs), new_logs)
+            elif trace_id not in self._open and trace_id not in self._closed:
+                self._let_go(trace_id)  # nothing but repeats of what was let go before
         while self._closed and self._open_bytes + self._closed_bytes > self._settings.max_held:
             self._forget_oldest(now)
             self._metrics.evictions["spans"].inc()
+        return new_spans, new_logs
 
     def due(self) -> list[RawTrace]:
         """Closes what is ready and returns it."""
@@ -113,7 +142,7 @@ class Assembly:
             self._close(held, "shutdown", now)
         return self._hand_out()
 
-    def _add(self, held: Held, spans: list[RawSpan], logs: list[RawLog]) -> bool:
+    def _add(self, held: Held, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> bool:
         """Adds pieces to their trace; whether there was news."""
         read = self._memory.ids(held.trace_id)
         news = False
@@ -167,11 +196,10 @@ class Assembly:
         self._metrics.closed_as(closed_by, held.fresh, held.marked)
         held.fresh = 0
         if held.marked:
-            spans = tuple(held.spans[span_id] for span_id in sorted(held.spans))
-            logs = tuple(sorted(held.logs, key=log_order))
-            self._ready.append(RawTrace(held.trace_id, spans, logs, closed_by))
+            self._ready.append(held.trace(closed_by))
         if closed_by == "evicted":
             self._memory.add(held, now)
+            self._let_go(held.trace_id)
         else:
             held.closed_at = now
             self._closed[held.trace_id] = held
@@ -189,14 +217,32 @@ class Assembly:
         _, held = self._closed.popitem(last=False)
         self._closed_bytes -= held.size
         self._memory.add(held, now)
+        self._let_go(held.trace_id)
+
+    def _let_go(self, trace_id: bytes) -> None:
+        if self.on_gone is not None:
+            self.on_gone(trace_id, self._memory.ids(trace_id))
 
     def _hand_out(self) -> list[RawTrace]:
         ready, self._ready = self._ready, []
         return ready
 
 
+def put_together(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> RawTrace:
+    """The trace that all pieces of one trace make, in whatever order they are given."""
+    held = Held((spans[0] if spans else logs[0]).trace_id)
+    for span in spans:
+        held.add_span(span)
+    for log in logs:
+        held.add_log(log)
+    return held.trace("complete")
+
+
 class _Metrics:
-    """What the stage counts. At every moment, spans = read + dropped + duplicates + waiting."""
+    """What the stage counts. At every moment, spans = read + dropped + duplicates + waiting.
+
+    After a restart that holds for all processes together: what one took in, the next may read.
+    """
 
     def __init__(self, registry: CollectorRegistry) -> None:
         def counter(name: str, meaning: str) -> Counter:
@@ -230,7 +276,11 @@ class _Metrics:
         """Adds a gauge that is read when it is scraped."""
         Gauge(f"tracescore_assembly_{name}", meaning, registry=self._registry).set_function(read)
 
-    def took(self, spans: int, new_spans: int, logs: int, new_logs: int) -> None:
+    def resumed(self, new_spans: int) -> None:
+        """Shows spans that were counted before."""
+        self._waiting.inc(new_spans)
+
+    def took(self, spans: int, logs: int, new_spans: int, new_logs: int) -> None:
         """Counts pieces that came."""
         self._spans.inc(spans)
         self._duplicate_spans.inc(spans - new_spans)

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from tracescore.model import RawLog, RawSpan
+from tracescore.model import ClosedBy, RawLog, RawSpan, RawTrace
 
 PIECE_OVERHEAD = 300
 """Bytes a held span or log record takes beside its own: objects, ids and table entries, in CPython 3.11."""
@@ -67,6 +67,11 @@ class Held:
     def complete(self) -> bool:
         """Whether, as far as its spans tell, none is missing."""
         return self.roots > 0 and self.missing == 0
+
+    def trace(self, closed_by: ClosedBy) -> RawTrace:
+        """All that is held, in an order that depends on nothing else."""
+        spans = tuple(self.spans[span_id] for span_id in sorted(self.spans))
+        return RawTrace(self.trace_id, spans, tuple(sorted(self.logs, key=log_order)), closed_by)
 
     def ids(self) -> Iterator[int]:
         """64 bits for each piece: what is remembered of it in the end."""

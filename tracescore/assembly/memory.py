@@ -36,8 +36,11 @@ class Memory:
     def add(self, held: Held, now: float) -> None:
         """Adds the ids of a trace, beside those that are remembered of it."""
         _, known = self._pop(held.trace_id)
-        ids = array("Q", sorted({*known, *held.ids()}))
-        self._traces[held.trace_id] = now, ids
+        self.resume(held.trace_id, array("Q", sorted({*known, *held.ids()})), now)
+
+    def resume(self, trace_id: bytes, ids: array[int], at: float) -> None:
+        """Adds a trace by all ids that are to be remembered of it, in order."""
+        self._traces[trace_id] = at, ids
         self._bytes += IDS_OVERHEAD + 8 * len(ids)
         while len(self._traces) > REMEMBERED_TRACES or self._bytes > self._max_bytes:
             self._pop(next(iter(self._traces)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol, runtime_checkable
 
 from prometheus_client import CollectorRegistry
 
@@ -26,6 +26,34 @@ class Exporter(Protocol):
     async def close(self) -> None:
         """Delivers what is waiting, within a deadline of its own; may be called twice."""
         ...
+
+
+@runtime_checkable
+class Continuing(Exporter, Protocol):
+    """One with figures of its own, which go on after a restart."""
+
+    name: str
+
+    def totals(self) -> Mapping[str, Any]:
+        """The figures as plain data."""
+        ...
+
+    def resume(self, totals: Mapping[str, Any]) -> None:
+        """Goes on from the figures of an earlier process."""
+        ...
+
+    def refill(self, result: Result) -> None:
+        """Is shown a recent result that the figures hold already."""
+        ...
+
+
+@runtime_checkable
+class Delivering(Exporter, Protocol):
+    """One whose destination may be away for a while. What it has not brought to an end it is given again."""
+
+    name: str
+    settled: Callable[[Result], None]
+    """To be called for every result that has been delivered or given up; replaced by the service."""
 
 
 def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter:

@@ -7,6 +7,7 @@ does not take.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import count
 from typing import Any
 
 import anyio
@@ -42,6 +43,8 @@ SIGNALS: dict[Signal, Build] = {"traces": traces_request, "logs": logs_request}
 class OtlpExporter:
     """Sends evaluation spans and events to one OTLP endpoint."""
 
+    name = "otlp"
+
     def __init__(
         self,
         settings: config.OtlpExporter,
@@ -54,6 +57,7 @@ class OtlpExporter:
         kind = HttpTransport if settings.protocol == "http" else GrpcTransport
         self._transport: Transport = kind(settings, headers)
         self._explanations = settings.explanations
+        self.settled: Callable[[Result], None] = lambda _: None
         lanes = Lanes("otlp", "Spans and log records", registry, DROPPED, tuple(SIGNALS))
         self._senders = {
             signal: Sender(lanes.lane("otlp", signal), self._send(signal, build), _bytes, limits, timing)
@@ -62,9 +66,18 @@ class OtlpExporter:
 
     async def export(self, result: Result) -> None:
         """Queues the result, or drops and counts it while the queue is full."""
-        if delivered(result):
-            self._senders["traces"].put([evaluation_span(result)])
-            self._senders["logs"].put(evaluation_events(result, explanations=self._explanations))
+        if not delivered(result):
+            self.settled(result)
+            return
+        ends = count(1)
+
+        def end() -> None:
+            """One of the signals has come to its end."""
+            if next(ends) == len(self._senders):
+                self.settled(result)
+
+        self._senders["traces"].put([evaluation_span(result)], end)
+        self._senders["logs"].put(evaluation_events(result, explanations=self._explanations), end)
 
     async def close(self) -> None:
         """Sends what is waiting, for at most a few seconds, and drops and counts the rest."""

@@ -6,7 +6,7 @@ replaced by itself. Phoenix takes annotations only of spans it knows, so scores 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import orjson
@@ -32,6 +32,8 @@ _LATER = frozenset({408, 425, 429})
 class PhoenixExporter:
     """Sends scores to one Phoenix; what could not be scored has no value, and so no annotation."""
 
+    name = "phoenix"
+
     def __init__(
         self,
         settings: config.PhoenixExporter,
@@ -48,6 +50,7 @@ class PhoenixExporter:
         self._url = f"{settings.endpoint.rstrip('/')}/v1/span_annotations?sync=true"
         self._poster = Poster(headers, settings.timeout)
         self._explanations = settings.explanations
+        self.settled: Callable[[Result], None] = lambda _: None
         self._kind = "LLM" if language_model else "CODE"
         lane = Lanes("phoenix", "Annotations", registry, DROPPED).lane("phoenix")
         self._sender: Sender[bytes] = Sender(lane, self._send, len, limits)
@@ -56,7 +59,9 @@ class PhoenixExporter:
         """Queues the scores, or drops and counts them while the queue is full."""
         annotations = [orjson.dumps(self._annotation(result, score)) for score in result.scores()]
         if annotations:
-            self._sender.put(annotations)
+            self._sender.put(annotations, lambda: self.settled(result))
+        else:
+            self.settled(result)
 
     async def close(self) -> None:
         """Sends what is waiting, for at most a few seconds, and drops and counts the rest."""

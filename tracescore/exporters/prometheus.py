@@ -5,17 +5,19 @@ Gauges say how things stand in this process; sums and histograms add up over rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
+from tracescore.buckets import Buckets
 from tracescore.config import Drift, Prometheus, Sampling
 from tracescore.drift.window import Window, late
-from tracescore.exporters.series import SUMS, Buckets, Live, Series, SeriesTable, label
-from tracescore.model import LIVE_MEASURES, Clock, Evaluation, Interaction, Measure, Result, Score, Unscored
+from tracescore.exporters.series import SUMS, Live, Make, Series, SeriesTable, label
+from tracescore.model import LIVE_MEASURES, Clock, Evaluation, Measure, Result, Score, Unscored
 
 LABELS = ("judge", "service_name", "deployment_environment", "service_version")
 SLICE_LABELS = ("slice_key", "slice")
@@ -35,7 +37,13 @@ _GAUGES: dict[str, tuple[str, str]] = {
 
 
 class PrometheusExporter:
-    """Keeps a window, a histogram and sums per measure and label set, and sums per slice."""
+    """Keeps a window, a histogram and sums per measure and label set, and sums per slice.
+
+    All that is counted of a result depends on the result and on those before it, not on the moment: a result that
+    is taken again after a restart counts exactly as it did.
+    """
+
+    name = "prometheus"
 
     def __init__(
         self, registry: CollectorRegistry, settings: Prometheus, drift: Drift, sampling: Sampling, clock: Clock
@@ -43,7 +51,7 @@ class PrometheusExporter:
         self._drift, self._clock = drift, clock
         self._max_weight = sampling.largest_weight
         reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in LIVE_MEASURES)
-        self._table = SeriesTable(settings.max_series, reserve, drift.window, clock)
+        self._table = SeriesTable(settings.max_series, reserve, drift.window)
         self._late = _counter(
             registry, "drift_late_scores", "Scores of interactions older than the window: in no other score metric."
         )
@@ -79,6 +87,32 @@ class PrometheusExporter:
     async def close(self) -> None:
         """Nothing to release; the metrics stay to be scraped."""
 
+    def totals(self) -> dict[str, Any]:
+        """What the counters and histograms show, as plain data for `resume`."""
+        return {"series": self._table.totals(), "counters": [_counts(counter) for counter in self._counters()]}
+
+    def resume(self, totals: Mapping[str, Any]) -> None:
+        """Goes on from the totals of an earlier process; the windows are filled by `refill`."""
+        makers: dict[str, Make] = {}
+        for measure in LIVE_MEASURES:
+            makers |= {measure: partial(self._series, measure), _by_slice(measure): partial(self._slice, measure)}
+        self._table.resume(totals["series"], makers.get)
+        for counter, saved in zip(self._counters(), totals["counters"], strict=True):
+            for value, count in saved.items():
+                counter.labels(value).inc(count)
+
+    def refill(self, result: Result) -> None:
+        """Puts a result that the totals hold back into the windows, oldest first."""
+        for each in result.evaluations:
+            series = self._table.find(each.measure, _labels(result, each.measure))
+            if series is not None and series.live and not _skipped(each):
+                _observe(series.live.window, result, each)
+                if isinstance(each, Score):
+                    series.live.buckets.show(each.value, _exemplar(result, each))
+
+    def _counters(self) -> tuple[Counter, ...]:
+        return self._late, self._displaced, self._folded
+
     def collect(self) -> Iterator[Metric]:
         """All families, those of one measure at one moment; called by the registry."""
         for measure in LIVE_MEASURES:
@@ -88,18 +122,17 @@ class PrometheusExporter:
 
     def _take(self, result: Result, evaluation: Evaluation) -> None:
         """One evaluation into the window and, with a score, into the sums. What was skipped could never count."""
-        measure, interaction, now = evaluation.measure, result.interaction, self._clock()
-        scored = isinstance(evaluation, Score)
-        if isinstance(evaluation, Unscored) and evaluation.outcome == "skipped":
+        measure, scored = evaluation.measure, isinstance(evaluation, Score)
+        if _skipped(evaluation):
             return
-        at = interaction.end_unix_nano / 1e9 or result.finished or now
-        if late(at, self._drift.window, now):
+        if late(_ended(result), self._drift.window, result.finished):
             self._late.labels(measure).inc(scored)
             return
         labels = _labels(result, measure)
-        series = self._table.get(measure, labels, self._cost(measure), partial(self._series, measure))
+        make = partial(self._series, measure)
+        series = self._table.get(measure, labels, self._cost(measure), make, result.finished)
         self._folded.labels(measure).inc(scored and series.labels != labels)
-        if series.live and _observe(series.live.window, interaction, at, evaluation):
+        if series.live and _observe(series.live.window, result, evaluation):
             self._displaced.labels(measure).inc()
         if isinstance(evaluation, Score):
             self._count(series, result, evaluation)
@@ -108,12 +141,11 @@ class PrometheusExporter:
         interaction, measure = result.interaction, score.measure
         series.add(interaction.weight, score.value)
         if series.live:
-            ids = {"trace_id": interaction.trace_id, "span_id": interaction.span_id}
-            series.live.buckets.observe(score.value, Exemplar(ids, score.value, self._clock()))
+            series.live.buckets.observe(score.value, _exemplar(result, score))
         group, cost, make = _by_slice(measure), self._slice_cost(measure), partial(self._slice, measure)
         for key, value in interaction.slices.items():
             labels = (*series.labels, label(key), label(value))
-            sums = self._table.get(group, labels, cost, make)
+            sums = self._table.get(group, labels, cost, make, result.finished)
             sums.add(interaction.weight, score.value)
             self._folded.labels(group).inc(sums.labels != labels)
 
@@ -175,8 +207,22 @@ def _by_slice(name: str) -> str:
     return f"{name}_by_slice"
 
 
-def _observe(window: Window, interaction: Interaction, at: float, evaluation: Evaluation) -> bool:
-    scored = isinstance(evaluation, Score)
+def _skipped(evaluation: Evaluation) -> bool:
+    return isinstance(evaluation, Unscored) and evaluation.outcome == "skipped"
+
+
+def _ended(result: Result) -> float:
+    """When the interaction ended, in Unix seconds."""
+    return result.interaction.end_unix_nano / 1e9 or result.finished
+
+
+def _exemplar(result: Result, score: Score) -> Exemplar:
+    ids = {"trace_id": result.interaction.trace_id, "span_id": result.interaction.span_id}
+    return Exemplar(ids, score.value, result.finished)
+
+
+def _observe(window: Window, result: Result, evaluation: Evaluation) -> bool:
+    scored, interaction, at = isinstance(evaluation, Score), result.interaction, _ended(result)
     lo, hi = (evaluation.value, evaluation.value) if isinstance(evaluation, Score) else (evaluation.lo, evaluation.hi)
     return window.add(at, interaction.weight, lo, hi, scored=scored, conversation=interaction.conversation_id)
 
@@ -202,6 +248,13 @@ def _histogram(prefix: str, names: list[str], all_series: list[Series]) -> Metri
         if series.live:
             series.live.buckets.add_to(family, series.labels)
     return family
+
+
+def _counts(counter: Counter) -> dict[str, float]:
+    """What a counter of one label shows, by the value of the label."""
+    (family,) = counter.collect()
+    samples = (sample for sample in family.samples if sample.name.endswith("_total"))
+    return {next(iter(sample.labels.values())): sample.value for sample in samples}
 
 
 def _counter(registry: CollectorRegistry, name: str, about: str) -> Counter:

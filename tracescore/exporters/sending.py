@@ -3,6 +3,9 @@
 `put` only queues. A task of the sender's own sends what waits in batches, tries again while the destination cannot
 take it, and counts a record as sent when it has been acknowledged. A destination may also say that it does not know
 yet what some records are about: those wait for a while beside the queue, and nothing waits for them.
+
+Whoever puts records learns when they have been acknowledged or given up. What is left at `close` is dropped without
+that: a next process may be given it again.
 """
 
 from __future__ import annotations
@@ -74,7 +77,7 @@ Send = Callable[[Sequence[Sequence[R]]], Awaitable[Answer]]
 
 @dataclass(slots=True)
 class _Parcel(Generic[R]):
-    """The records of one result and their bytes.
+    """The records of one result, their bytes, and what to call when they have been taken or given up.
 
     While the destination does not know what it is about: `since` when and until when (`due`), in monotonic seconds,
     and the next pause (`wait`).
@@ -82,6 +85,7 @@ class _Parcel(Generic[R]):
 
     records: Sequence[R]
     size: int
+    end: Callable[[], None]
     due: float = 0.0
     since: float | None = None
     wait: float = field(default_factory=lambda: _FIRST_BACKOFF)
@@ -152,12 +156,16 @@ class Sender(Generic[R]):
         self._healthy = True
         lane.waiting.set_function(lambda: self._held)
 
-    def put(self, records: Sequence[R]) -> None:
-        """Queues the records of one result, or drops and counts them."""
+    def put(self, records: Sequence[R], end: Callable[[], None]) -> None:
+        """Queues the records of one result, or drops and counts them.
+
+        `end` is called once they have been taken or given up; never for those that are left at `close`.
+        """
         if self._held >= self._limits.waiting:
             self._lane.dropped["queue_full"].inc(len(records))
+            end()
             return
-        self._ready.append(_Parcel(records, sum(map(self._weigh, records))))
+        self._ready.append(_Parcel(records, sum(map(self._weigh, records)), end))
         self._held += 1
         self._idle.clear()
         self._wake.set()
@@ -263,6 +271,9 @@ class Sender(Generic[R]):
         self._held -= len(parcels)
         if not self._held:
             self._idle.set()
+        if reason != "shutdown":
+            for parcel in parcels:
+                parcel.end()
 
     def _say(self, answer: Answer) -> None:
         """Logs when things change, not at every attempt."""

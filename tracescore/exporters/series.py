@@ -6,15 +6,13 @@ puts a request id into its version costs a flood of scores in `other`, not the m
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from prometheus_client.core import Exemplar, HistogramMetricFamily
-
+from tracescore.buckets import Buckets
 from tracescore.drift.window import Window
-from tracescore.model import Clock
 
 OTHER = "other"
 _MAX_LABEL = 128
@@ -37,32 +35,6 @@ def label(value: str) -> str:
     """A label value made safe: printable, at most 128 characters, never empty (that would be no label at all)."""
     cut = value if len(value) <= _MAX_LABEL else value[: _MAX_LABEL - 1] + "…"
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut) or "unknown"
-
-
-class Buckets:
-    """A histogram of scores; every bucket keeps its own last exemplar, so that low scores stay one click away."""
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        self._bounds = bounds
-        self._counts = [0] * (len(bounds) + 1)
-        self._exemplars: list[Exemplar | None] = [None] * (len(bounds) + 1)
-        self._sum = 0.0
-
-    def observe(self, score: float, exemplar: Exemplar) -> None:
-        """Counts a score in the first bucket whose bound it does not exceed."""
-        place = bisect_left(self._bounds, score)
-        self._counts[place] += 1
-        self._exemplars[place] = exemplar
-        self._sum += score
-
-    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
-        """Adds the cumulative buckets, the sum and the count to a family."""
-        total, buckets = 0, []
-        for bound, count, exemplar in zip((*self._bounds, float("inf")), self._counts, self._exemplars, strict=True):
-            total += count
-            name = "+Inf" if bound == float("inf") else repr(float(bound))
-            buckets.append((name, float(total), exemplar) if exemplar else (name, float(total)))
-        family.add_metric(labels, buckets, self._sum)
 
 
 @dataclass(slots=True)
@@ -91,6 +63,18 @@ class Series:
         if self._target is not None and score < self._target:
             self.below_target += weight
 
+    def totals(self) -> dict[str, Any]:
+        """Sums and counts as plain data for `resume`."""
+        buckets = self.live.buckets.totals() if self.live else None
+        return {"sums": self.sums, "below_target": self.below_target, "used": self.used, "buckets": buckets}
+
+    def resume(self, totals: Mapping[str, Any]) -> None:
+        """Goes on from the totals of an earlier process."""
+        self.sums |= totals["sums"]
+        self.below_target, self.used = totals["below_target"], totals["used"]
+        if self.live and totals["buckets"]:
+            self.live.buckets.resume(totals["buckets"])
+
 
 Make = Callable[[tuple[str, ...]], Series]
 """Builds the series of one label set."""
@@ -104,16 +88,16 @@ class SeriesTable:
     through many releases still shows the newest.
     """
 
-    def __init__(self, limit: int, reserve: int, idle: float, clock: Clock) -> None:
+    def __init__(self, limit: int, reserve: int, idle: float) -> None:
         """`reserve` series of the limit are kept for `other`."""
-        self._limit, self._idle, self._clock = max(0, limit - reserve), idle, clock
+        self._limit, self._idle = max(0, limit - reserve), idle
         self._named: OrderedDict[tuple[str, tuple[str, ...]], Series] = OrderedDict()
         self._other: dict[tuple[str, tuple[str, ...]], Series] = {}
         self._cost = 0
 
-    def get(self, group: str, labels: tuple[str, ...], cost: int, make: Make) -> Series:
-        """The series of a label set, or those of `other` when there is no room for `cost` new ones."""
-        key, now = (group, labels), self._clock()
+    def get(self, group: str, labels: tuple[str, ...], cost: int, make: Make, now: float) -> Series:
+        """The series of a label set, or those of `other` when there is no room for `cost` new ones at `now`."""
+        key = group, labels
         series = self._named.get(key)
         if series is None:
             if not self._room(cost, now):
@@ -124,10 +108,40 @@ class SeriesTable:
         series.used = now
         return series
 
+    def find(self, group: str, labels: tuple[str, ...]) -> Series | None:
+        """The series of a label set if it has any."""
+        return self._named.get((group, labels)) or self._other.get((group, _folded(labels)))
+
     def group(self, group: str) -> Iterator[Series]:
         """The series of one group."""
         for table in (self._named, self._other):
             yield from (series for (name, _), series in table.items() if name == group)
+
+    def totals(self) -> list[dict[str, Any]]:
+        """The sums and counts of all series as plain data for `resume`, the longest unused first."""
+        tables = ((False, self._named), (True, self._other))
+        return [
+            {"group": group, "labels": labels, "folded": folded, **series.totals()}
+            for folded, table in tables
+            for (group, labels), series in table.items()
+        ]
+
+    def resume(self, totals: Iterable[Mapping[str, Any]], make: Callable[[str], Make | None]) -> None:
+        """Goes on from the totals of an earlier process. `make` gives what builds a group's series, if there is one.
+
+        Those for which there is no room any more are left out.
+        """
+        for saved in totals:
+            build, key = make(saved["group"]), (saved["group"], tuple(saved["labels"]))
+            if build is None:
+                continue
+            series = build(key[1])
+            series.resume(saved)
+            if saved["folded"]:
+                self._other[key] = series
+            elif self._cost + series.cost <= self._limit:
+                self._named[key] = series
+                self._cost += series.cost
 
     def __len__(self) -> int:
         """How many Prometheus series the table stands for."""
@@ -142,7 +156,11 @@ class SeriesTable:
         return self._cost + cost <= self._limit
 
     def _folded(self, group: str, labels: tuple[str, ...], make: Make) -> Series:
-        folded = (labels[0], *[OTHER] * (len(labels) - 1))
+        folded = _folded(labels)
         if (group, folded) not in self._other:
             self._other[group, folded] = make(folded)
         return self._other[group, folded]
+
+
+def _folded(labels: tuple[str, ...]) -> tuple[str, ...]:
+    return labels[0], *[OTHER] * (len(labels) - 1)

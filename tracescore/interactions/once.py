@@ -26,6 +26,10 @@ class Once:
             registry=registry,
         )
 
+    def resume(self, trace_id: str, span_id: str, state: State) -> None:
+        """Remembers an interaction that an earlier process read."""
+        self._read.setdefault(trace_id, {})[span_id] = state
+
     def new(self, trace: Trace, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Those of `interactions` (all of one trace) that no earlier reading of the trace held."""
         known = self._read.setdefault(trace.trace_id, {})

@@ -49,8 +49,8 @@ class OpenAIJudge:
         self._chat = Chat(settings, self._name, self._endpoint, registry)
         self._cache: Cache[tuple[Any, str]] = Cache(CACHE_SIZE)
         prompts = ".".join(str(prompt.version) for prompt in PROMPTS.values())
-        self._epochs = Epochs(self._name, prompts, embedder.name if embedder else "none", settings.parameters, registry)
-        self._epochs.on_step = self._cache.clear
+        self.epochs = Epochs(self._name, prompts, embedder.name if embedder else "none", settings.parameters, registry)
+        self.epochs.on_step = self._cache.clear
         self._drops = Counter(
             "tracescore_judge_dropped",
             "Verdicts and claims in replies that did not count, and those that were missing.",
@@ -61,7 +61,7 @@ class OpenAIJudge:
             self._drops.labels(self._name, drop)
         self._shared = Shared(
             chat=self._chat,
-            epochs=self._epochs,
+            epochs=self.epochs,
             cache=self._cache,
             count_drop=self._count_drop,
             embedder=embedder,
@@ -91,7 +91,7 @@ class OpenAIJudge:
         except JudgeError:
             self._probed, self._chat.dialect = False, known
             raise
-        self._epochs.note(spending.models[-1])
+        self.epochs.note(spending.models[-1])
         self._probed = True
         if self._chat.dialect != known:
             _log.info('event=judge_dialect judge="%s" mode=%s', self._name, self._chat.dialect.mode)

@@ -8,6 +8,7 @@ it holds for several interactions in a row; then the epoch steps, and scores get
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 from collections.abc import Callable, Mapping
 
@@ -43,7 +44,9 @@ class Epochs:
         self.number = 0
         self.model = ""
         self.on_step: Callable[[], None] | None = None
-        self._judge = judge
+        self.on_change: Callable[[bytes], None] | None = None
+        """Told what `resume` will want to know, whenever that is something new."""
+        self.judge = judge
         self._fixed = (prompts, embedder, repr(sorted(parameters.items())))
         self._candidate = ""
         self._times = 0
@@ -60,11 +63,19 @@ class Epochs:
         """Whether the latest interaction was answered by the model of this epoch."""
         return self._times == 0
 
+    def resume(self, saved: bytes) -> None:
+        """Goes on where an earlier process was; a step further when prompts, parameters or embedder have changed."""
+        number, self.model, *fixed = json.loads(saved)
+        self.number = int(number)
+        if tuple(fixed) != self._fixed:
+            self._step(self.model)
+        self._show()
+
     def note(self, model: str) -> None:
         """To be told, once per interaction, which model answered it first."""
         if not self.model:
             self.model = model
-            self._show()
+            self._changed()
         elif model == self.model:
             self._candidate, self._times = "", 0
         else:
@@ -77,13 +88,18 @@ class Epochs:
         self.number += 1
         self.model, self._candidate, self._times = model, "", 0
         _log.warning(
-            'event=judge_changed judge="%s" epoch=%d fingerprint=%s', self._judge, self.number, self.fingerprint
+            'event=judge_changed judge="%s" epoch=%d fingerprint=%s', self.judge, self.number, self.fingerprint
         )
-        self._show()
+        self._changed()
         if self.on_step is not None:
             self.on_step()
+
+    def _changed(self) -> None:
+        self._show()
+        if self.on_change is not None:
+            self.on_change(json.dumps([self.number, self.model, *self._fixed]).encode())
 
     def _show(self) -> None:
         self._info.clear()
         prompts, embedder, _ = self._fixed
-        self._info.labels(self._judge, self.number, self.model[:100], prompts, embedder, self.fingerprint).set(1)
+        self._info.labels(self.judge, self.number, self.model[:100], prompts, embedder, self.fingerprint).set(1)

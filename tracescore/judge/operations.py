@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from tracescore.judge.epoch import Epochs
 from tracescore.model import Message, Usage
 
 
@@ -101,6 +102,11 @@ class Judge(Protocol):
     @property
     def ready(self) -> bool:
         """Whether the last probe succeeded."""
+        ...
+
+    @property
+    def epochs(self) -> Epochs | None:
+        """What tells one epoch from the next; None for a judge that changes only with its name."""
         ...
 
     async def probe(self) -> None:

@@ -18,7 +18,7 @@ from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
 from tracescore.config import Receiver as Settings
-from tracescore.errors import DecodeError, TracescoreError
+from tracescore.errors import DecodeError, SpoolError, TracescoreError
 from tracescore.model import RawLog, RawSpan
 from tracescore.receiver import otlp_json
 from tracescore.receiver.split import Admits, Split, split_logs, split_traces
@@ -154,7 +154,7 @@ class Intake:
     def check_room(self) -> None:
         """Raises Refused when the held traces fill the budget."""
         if not self._sink.room():
-            raise Refused("full", f"the budget for held traces is used up; send again in {self.retry_after:g} s")
+            raise Refused("full", f"no room for more traces at present; send again in {self.retry_after:g} s")
 
     async def accept(self, wire: Wire, signal: Signal, body: bytes, encoding: str = "", json: bool = False) -> int:
         """Takes in one request body and returns how many of its pieces were rejected; raises Refused.
@@ -211,6 +211,8 @@ class Intake:
             pending = self._sink.take(split.spans, split.logs)
             if pending is not None:
                 await pending
+        except SpoolError:  # it has said why, once
+            raise Refused("failed", f"nothing can be written; send again in {self.retry_after:g} s") from None
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender must not take it for an answer to its data
             logs.defect(_log, error, spans=len(split.spans), log_records=len(split.logs))
             raise Refused("failed", f"internal error; send again in {self.retry_after:g} s") from None

@@ -57,6 +57,10 @@ class EmbeddedJudge:
         return self._name
 
     @property
+    def epochs(self) -> None:
+        """There are none."""
+
+    @property
     def ready(self) -> bool:
         """Always: the model was loaded before."""
         return True

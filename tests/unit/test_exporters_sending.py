@@ -1,0 +1,97 @@
+"""Who put something to be sent learns its end, unless it is left for a next process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import anyio
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tests.results import relevancy, result
+from tracescore import config
+from tracescore.exporters import Delivering
+from tracescore.exporters.otlp import OtlpExporter
+from tracescore.exporters.phoenix import PhoenixExporter
+from tracescore.exporters.sending import Answer, Lanes, Limits, Sender
+from tracescore.model import SKIP_REASONS, Result, Unscored
+
+pytestmark = pytest.mark.anyio
+REASONS = ("queue_full", "refused", "rejected", "not_found", "retries_exhausted", "shutdown", "internal_error")
+
+
+class Rig:
+    """A sender whose destination gives the same answer to everything; None: it never answers."""
+
+    def __init__(self, answer: Answer | None, limits: Limits) -> None:
+        self._answer = answer
+        lane = Lanes("test", "Things", CollectorRegistry(), REASONS).lane("test")
+        self.sender = Sender(lane, self._send, len, limits)
+        self.ended: list[str] = []
+
+    async def _send(self, results: Sequence[Sequence[bytes]]) -> Answer:
+        if self._answer is None:
+            await anyio.sleep_forever()
+        assert self._answer
+        return self._answer
+
+    def put(self, name: str) -> None:
+        self.sender.put([name.encode()], lambda: self.ended.append(name))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer("accepted"),
+        Answer("accepted", rejected=1),
+        Answer("refused"),
+        Answer("again", after=1.0),
+        Answer("unknown", unknown=frozenset({0, 1})),
+    ],
+    ids=["taken", "rejected", "refused", "tried long enough", "unknown for long enough"],
+)
+async def test_each_is_told_once_when_it_was_taken_or_given_up(answer: Answer) -> None:
+    rig = Rig(answer, Limits(give_up=0.01))
+    rig.put("a")
+    rig.put("b")
+    await rig.sender.close()
+    assert rig.ended == ["a", "b"]
+
+
+async def test_what_finds_no_room_is_told_at_once_and_what_is_left_at_the_end_never() -> None:
+    rig = Rig(None, Limits(waiting=2, flush=0.01))
+    for name in ("under way", "waiting", "too many"):
+        rig.put(name)
+        await anyio.sleep(0.01)
+    await rig.sender.close()
+    assert rig.ended == ["too many"]
+
+
+async def test_what_is_not_known_yet_at_the_end_is_not_told() -> None:
+    rig = Rig(Answer("unknown", unknown=frozenset({0})), Limits(flush=0.05))
+    rig.put("early")
+    await rig.sender.close()
+    assert rig.ended == []
+
+
+@pytest.mark.parametrize("kind", ["otlp", "phoenix"])
+async def test_a_result_is_settled_once_it_is_at_its_end_and_at_once_when_nothing_of_it_goes_out(kind: str) -> None:
+    nowhere, limits = "http://127.0.0.1:9", Limits(waiting=1, flush=0.01)
+    exporter: Delivering = (
+        OtlpExporter(config.OtlpExporter(endpoint=nowhere), CollectorRegistry(), limits)
+        if kind == "otlp"
+        else PhoenixExporter(config.PhoenixExporter(endpoint=nowhere), CollectorRegistry(), limits, language_model=True)
+    )
+    assert isinstance(exporter, Delivering)
+    assert exporter.name == kind
+    settled: list[Result] = []
+    exporter.settled = settled.append
+    skipped = result(Unscored("faithfulness", SKIP_REASONS[0]), number=1)
+    await exporter.export(skipped)
+    assert settled == [skipped]
+    left, too_many = (result(relevancy(0.5), number=number) for number in (2, 3))
+    await exporter.export(left)
+    await exporter.export(too_many)
+    assert settled == [skipped, too_many]
+    await exporter.close()
+    assert settled == [skipped, too_many], "what was not delivered belongs to the next process"

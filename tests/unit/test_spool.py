@@ -1,0 +1,473 @@
+"""The spool's file: what is on the disk, what goes, and what becomes of a disk or a file that does not work."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import sqlite3
+import stat
+from array import array
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+
+from tests.otlp import RESOURCE, log, raw_log, raw_span, span, trace_id
+from tests.results import NOW, relevancy, result
+from tracescore.errors import SpoolError, UsageError
+from tracescore.model import Item, Message, Score, Unscored
+from tracescore.spool import MemorySpool
+from tracescore.spool.changes import (
+    Decided,
+    Delivered,
+    Fact,
+    Finished,
+    Gone,
+    Lost,
+    Pieces,
+    Reading,
+    Totals,
+    TraceRead,
+    key_of,
+)
+from tracescore.spool.codec import brief, decode, encode
+from tracescore.spool.file import File
+from tracescore.spool.stored import Stored
+from tracescore.spool.writer import FileSpool
+
+pytestmark = pytest.mark.anyio
+SIZE = 2**30
+
+
+class Rig:
+    def __init__(self, path: Path, max_size: int = SIZE) -> None:
+        self.path, self.registry = path, CollectorRegistry()
+        self.spool = FileSpool(path, max_size, self.registry)
+        self.effects: list[str] = []
+
+    def start(self) -> Stored:
+        stored = self.spool.open()
+        self.spool.start()
+        return stored
+
+    async def commit(self, change: Any, name: str = "") -> None:
+        await self.spool.commit(change, lambda: self.effects.append(name))
+
+    def value(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(f"tracescore_spool_{name}", labels)
+
+    def limit(self, pages: int) -> None:
+        """The disk has no more than so many pages; SQLite says the same as when it is full."""
+        assert self.spool._file is not None
+        self.spool._file.db.execute(f"PRAGMA max_page_count = {pages}")
+
+    async def until(self, name: str, wanted: float, **labels: str) -> None:
+        for _ in range(500):
+            if self.value(name, **labels) == wanted:
+                return
+            await asyncio.sleep(0.02)
+        raise AssertionError(name)
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    made = Rig(tmp_path / "spool")
+    yield made
+    await made.spool.close()
+
+
+def pieces(number: int = 1, trace: int = 1, size: int = 10, at: float = NOW) -> Pieces:
+    return Pieces([raw_span(span(number, 0, trace, name="n" * size))], [], at)
+
+
+def reopened(path: Path) -> tuple[File, Stored]:
+    file = File(path, SIZE)
+    return file, Stored(file.db, lambda: None)
+
+
+# ---------------------------------------------------------------- pieces
+
+
+async def test_pieces_come_back_as_they_came_with_the_time_they_came(rig: Rig) -> None:
+    rig.start()
+    spans = [raw_span(span(1, trace=1)), raw_span(span(2, 1, trace=1)), raw_span(span(1, trace=2))]
+    logs = [raw_log(log(1, time_unix_nano=1)), raw_log(log(1, time_unix_nano=2))]
+    await rig.commit(Pieces(spans, logs, NOW))
+    await rig.commit(Pieces([raw_span(span(3, 1, trace=1))], [], NOW + 5))
+    await rig.spool.close()
+    file, stored = reopened(rig.path)
+    first, second = stored.requests()
+    assert (first.spans, first.logs, first.at) == (spans, logs, NOW)
+    assert (len(second.spans), second.at) == (1, NOW + 5)
+    assert first.spans[0].resource is first.spans[1].resource, "what is shared is shared again"
+    assert file.db.execute("SELECT count(*) FROM origins").fetchone() == (1,)
+    file.close()
+
+
+async def test_a_request_sent_again_changes_nothing_and_another_version_of_a_span_is_kept(rig: Rig) -> None:
+    rig.start()
+    for _ in range(3):
+        await rig.commit(pieces())
+    await rig.commit(pieces(size=11))
+    other = raw_span(span(1, name="n" * 10))._replace(resource=RESOURCE.SerializeToString() + b"\x10\x01")
+    await rig.commit(Pieces([other], [], NOW))
+    await rig.spool.close()
+    file, stored = reopened(rig.path)
+    assert sum(len(held.spans) for held in stored.requests()) == 3
+    file.close()
+
+
+async def test_pieces_stay_until_nothing_needs_them(rig: Rig) -> None:
+    rig.start()
+    await rig.commit(pieces())
+    done = result(relevancy(0.5), number=1)
+    waiting = Decided(done.interaction.span_id, "complete", "waiting", 2.0)
+    await rig.commit(Reading([TraceRead(trace_id(1), 1, NOW, [waiting])], []))
+    await rig.commit(Reading([], [Gone(trace_id(1), 1, NOW, array("Q", [1]))]))
+    assert count(rig, "pieces") == 1, "the interaction still waits for the judge"
+    await rig.commit(pieces(number=2))
+    await rig.commit(Finished(done, []))
+    assert count(rig, "pieces") == 1, "what came after the trace was let go is another trace"
+    await rig.commit(Reading([TraceRead(trace_id(1), 4, NOW, [])], [Gone(trace_id(1), 4, NOW, array("Q", [1, 2]))]))
+    assert count(rig, "pieces") == 0
+
+
+async def test_an_interaction_that_waits_is_read_from_what_it_was_read_from(rig: Rig) -> None:
+    rig.start()
+    await rig.commit(pieces(1))
+    await rig.commit(Reading([TraceRead(trace_id(1), 1, NOW, [Decided("a", "complete", "waiting", 4.0)])], []))
+    await rig.commit(pieces(2))
+    await rig.spool.close()
+    file, stored = reopened(rig.path)
+    (known,) = stored.interactions()
+    assert (known.span_id, known.state, known.fate, known.weight) == ("a", "complete", "waiting", 4.0)
+    assert len(stored.pieces_of(known).spans) == 1
+    assert [len(held.spans) for held in stored.closed()] == [1]
+    assert [len(held.spans) for held in stored.requests()] == [1]
+    file.close()
+
+
+def count(rig: Rig, table: str) -> int:
+    assert rig.spool._file is not None
+    return int(rig.spool._file.db.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+async def test_a_lost_interaction_ends_and_lets_its_pieces_go(rig: Rig) -> None:
+    rig.start()
+    await rig.commit(pieces())
+    await rig.commit(Reading([TraceRead(trace_id(1), 1, NOW, [Decided("a", "complete", "waiting")])], []))
+    await rig.commit(Reading([], [Gone(trace_id(1), 1, NOW, array("Q"))]))
+    await rig.commit(Lost(trace_id(1), "a"))
+    assert count(rig, "pieces") == 0
+
+
+# ---------------------------------------------------------------- results
+
+
+async def test_results_keep_their_texts_for_the_page_and_their_numbers_for_the_window(rig: Rig) -> None:
+    rig.start()
+    for number in range(1, 7):
+        await rig.commit(Finished(result(relevancy(0.5), number=number, ended=NOW - 600 * (6 - number)), ["otlp"]))
+        await rig.commit(Delivered("otlp", key_of(result(number=number))))
+    await rig.commit(Totals(b"{}", 12, NOW, NOW - 1500, keep=2))
+    kept = Stored(rig.spool._file.db, lambda: None).results()  # type: ignore[union-attr]
+    assert [(int(past.result.interaction.trace_id, 16), past.whole) for past in kept] == [
+        (4, False),
+        (5, True),
+        (6, True),
+    ]
+
+
+async def test_what_is_owed_or_not_in_the_totals_is_kept_whole(rig: Rig) -> None:
+    rig.start()
+    for number in (1, 2, 3):
+        await rig.commit(
+            Finished(result(relevancy(0.5), number=number, ended=NOW - 9000), ["otlp"] if number == 1 else [])
+        )
+    await rig.commit(Totals(b"{}", 2, NOW, NOW - 10, keep=0))
+    kept = list(Stored(rig.spool._file.db, lambda: None).results())  # type: ignore[union-attr]
+    assert [(past.owed, past.counted, past.whole) for past in kept] == [
+        (frozenset({"otlp"}), True, True),
+        (frozenset(), False, True),
+    ]
+
+
+async def test_texts_for_the_page_never_take_the_room_of_what_must_be_kept(tmp_path: Path) -> None:
+    rig = Rig(tmp_path / "spool", max_size=2**22)
+    rig.start()
+    for number in range(1, 101):
+        texts = {"question": "q" * 50_000, "number": number}
+        await rig.commit(Finished(result(relevancy(0.5), **texts), []))
+    assert not rig.spool.room()
+    await rig.commit(Totals(b"{}", 100, NOW, NOW - 1500, keep=1000))
+    assert rig.spool.room()
+    assert rig.spool._file.used < 2**21  # type: ignore[union-attr]
+    await rig.spool.close()
+
+
+async def test_what_is_remembered_of_finished_traces_is_bounded_in_time(rig: Rig) -> None:
+    rig.start()
+    await rig.commit(pieces(trace=1))
+    await rig.commit(pieces(trace=2))
+    read = [
+        TraceRead(trace_id(n), 2, NOW, [Decided("a", "complete", "waiting" if n == 1 else "left_out")]) for n in (1, 2)
+    ]
+    await rig.commit(Reading(read, []))
+    await rig.commit(Reading([], [Gone(trace_id(n), 3, NOW, array("Q", [n])) for n in (1, 2)]))
+    await rig.commit(Totals(b"{}", 4, NOW + 3000, NOW, keep=1))
+    assert (count(rig, "traces"), count(rig, "interactions")) == (2, 2)
+    await rig.commit(Totals(b"{}", 5, NOW + 3601, NOW, keep=1))
+    assert (count(rig, "traces"), count(rig, "interactions")) == (1, 1), "only the one that waits is left"
+
+
+texts = st.text(st.characters(), max_size=20)
+
+
+@given(texts, texts, st.floats(0, 1), st.lists(texts, max_size=3))
+def test_a_result_is_the_same_after_it_was_written(
+    question: str, quote: str, value: float, contexts: list[str]
+) -> None:
+    clean = {"question": question.encode("utf-8", "replace").decode(), "contexts": tuple(contexts)}
+    item = Item("claim", "text", "supported", quote.encode("utf-8", "replace").decode(), 0.5)
+    evaluations = (
+        Score("faithfulness", value, items=(item,), details={"contradicted": 1.0}),
+        Unscored("completeness", "judge_incomplete", "d", 0.1, 0.9),
+    )
+    contexts = [text.encode("utf-8", "replace").decode() for text in contexts]
+    made = result(*evaluations, **(clean | {"contexts": tuple(contexts)}), unusable=frozenset({"answer"}),
+                  history=(Message("user", "hi"),), slices={"route": "/a"})  # fmt: skip
+    assert decode(encode(made)) == made
+
+
+def test_without_its_texts_a_result_holds_nothing_that_users_wrote() -> None:
+    words = {"question": "secret", "answer": "secret", "reference": "secret", "contexts": ("secret",)}
+    items = (Item("claim", "secret", "supported", "secret"),)
+    made = result(Score("faithfulness", 0.5, items=items), history=(Message("user", "secret"),), **words)
+    assert b"secret" in encode(made)
+    assert b"secret" not in encode(brief(made))
+    assert [score.value for score in decode(encode(brief(made))).scores()] == [0.5]
+
+
+def test_half_a_surrogate_pair_does_not_cost_the_result() -> None:
+    assert decode(encode(result(relevancy(0.5), question="a\ud800b"))).interaction.question == "a?b"
+
+
+# ---------------------------------------------------------------- the order of effects
+
+
+async def test_changes_take_effect_in_order_and_only_once_they_are_on_the_disk(rig: Rig) -> None:
+    rig.start()
+    waiting = [asyncio.ensure_future(rig.commit(pieces(number), str(number))) for number in range(1, 40)]
+    await asyncio.gather(*waiting)
+    assert rig.effects == [str(number) for number in range(1, 40)]
+    assert rig.spool.applied == 39
+    assert (rig.value("commits_total") or 99) < 39, "changes that wait together are committed together"
+    assert rig.value("commit_duration_seconds_count") == rig.value("commits_total")
+
+
+async def test_numbers_go_on_after_a_restart(rig: Rig, tmp_path: Path) -> None:
+    rig.start()
+    await rig.commit(pieces())
+    await rig.commit(Totals(b"{}", 1, NOW, NOW, keep=1))
+    await rig.spool.close()
+    again = Rig(rig.path)
+    again.start()
+    assert again.spool.applied == 1
+    await again.commit(pieces(2))
+    assert again.spool.applied == 2
+    await again.spool.close()
+
+
+async def test_a_change_that_cannot_be_written_does_not_take_the_others_with_it(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken:
+        refusable = False
+
+        def write(self, tables: Any, op: int) -> None:
+            raise ValueError("broken")
+
+    rig.start()
+    done = await asyncio.gather(
+        rig.commit(pieces(1), "1"), rig.commit(Broken(), "broken"), rig.commit(pieces(2), "2"), return_exceptions=True
+    )
+    assert isinstance(done[1], SpoolError)
+    assert rig.effects == ["1", "2"]
+    assert rig.spool.room()
+    assert rig.value("errors_total", reason="defect")
+    assert "event=defect change=Broken error=ValueError" in caplog.text
+
+
+async def test_without_a_path_changes_take_effect_at_once_and_that_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    spool, effects = MemorySpool(), []
+    with caplog.at_level("INFO"):
+        assert spool.open() is None
+    spool.commit(pieces(), lambda: effects.append(1))
+    assert (effects, spool.room()) == ([1], True)
+    assert "event=memory_only" in caplog.text
+
+
+# ---------------------------------------------------------------- the file
+
+
+async def test_only_the_owner_can_read_the_file(rig: Rig) -> None:
+    rig.path.touch(0o644)
+    old = os.umask(0)
+    try:
+        rig.start()
+        await rig.commit(pieces())
+    finally:
+        os.umask(old)
+    for file in rig.path.parent.iterdir():
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600, file
+
+
+async def test_a_file_in_use_is_refused_in_one_line(rig: Rig) -> None:
+    rig.start()
+    with pytest.raises(UsageError, match="is in use by another process"):
+        Rig(rig.path).spool.open()
+
+
+@pytest.mark.parametrize("path", ["no/such/folder/spool", "."])
+async def test_a_path_that_cannot_be_opened_is_refused_in_one_line(tmp_path: Path, path: str) -> None:
+    with pytest.raises(UsageError, match=r"^spool.path: .* cannot be opened: .*; name a file there$"):
+        Rig(tmp_path / path).spool.open()
+
+
+async def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "theirs") as db:
+        db.execute("CREATE TABLE theirs (a)")
+    db.close()
+    with pytest.raises(UsageError, match="of another version or program"):
+        Rig(tmp_path / "theirs").spool.open()
+
+
+def cut_in_half(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def scribble(file: Path) -> None:
+    with file.open("r+b") as opened:
+        for offset in range(8192, file.stat().st_size, 8192):
+            opened.seek(offset)
+            opened.write(os.urandom(512))
+
+
+def tear_off(file: Path, size: int) -> None:
+    os.truncate(file, file.stat().st_size - size)
+
+
+DAMAGE = {
+    "not a database": lambda file: file.write_bytes(b"This is no database. " * 1000),
+    "cut in half": cut_in_half,
+    "scribbled over": scribble,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+async def test_a_damaged_file_is_moved_aside_and_an_empty_one_is_begun(
+    rig: Rig, damage: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.start()
+    for number in range(1, 60):
+        await rig.commit(pieces(number, size=2000))
+    await rig.spool.close()
+    DAMAGE[damage](rig.path)
+    again = Rig(rig.path)
+    assert list(again.start().requests()) == []
+    await again.commit(pieces(), "works")
+    assert again.effects == ["works"]
+    assert again.value("errors_total", reason="damaged") == 1
+    assert rig.path.with_name("spool.damaged").exists()
+    assert "event=spool_damaged" in caplog.text
+    await again.spool.close()
+
+
+async def test_a_file_that_is_damaged_at_work_is_replaced_and_what_must_be_written_is(rig: Rig) -> None:
+    rig.start()
+    await rig.commit(pieces())
+    rig.spool._file.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # type: ignore[union-attr]
+    scribble(rig.path)
+    rig.spool._file.db.execute("PRAGMA shrink_memory")  # type: ignore[union-attr]
+    await asyncio.wait_for(rig.commit(Finished(result(relevancy(0.5)), []), "result"), 20)
+    assert rig.effects == ["", "result"]
+    assert rig.value("errors_total", reason="damaged") == 1
+    assert rig.spool.room()
+
+
+@pytest.mark.parametrize("torn", [1, 5000, 17_000])
+async def test_a_torn_tail_costs_no_more_than_what_was_never_acknowledged(rig: Rig, tmp_path: Path, torn: int) -> None:
+    rig.start()
+    for number in range(1, 6):
+        await rig.commit(pieces(number, size=20_000))
+    copy = tmp_path / "copy"
+    for suffix in ("", "-wal"):
+        shutil.copy(f"{rig.path}{suffix}", f"{copy}{suffix}")
+    tear_off(Path(f"{copy}-wal"), torn)
+    file, stored = reopened(copy)
+    assert not file.was_damaged
+    assert sum(len(held.spans) for held in stored.requests()) == 4
+    file.close()
+
+
+# ---------------------------------------------------------------- no room
+
+
+async def test_at_its_full_size_it_has_no_room_but_results_are_still_written(tmp_path: Path) -> None:
+    rig = Rig(tmp_path / "spool", max_size=2**20)
+    rig.start()
+    number = 0
+    while rig.spool.room():
+        number += 1
+        await rig.commit(pieces(number, size=50_000))
+    await rig.commit(Finished(result(relevancy(0.5)), []), "result")
+    assert rig.effects[-1] == "result"
+    await rig.commit(Reading([], [Gone(trace_id(1), number, NOW, array("Q"))]))
+    assert rig.spool.room(), "what is deleted is room again"
+    await rig.spool.close()
+
+
+async def test_while_the_disk_is_full_senders_wait_and_results_are_written_later(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.start()
+    await rig.commit(pieces(1))
+    rig.limit(1)
+    with pytest.raises(SpoolError):
+        await rig.commit(pieces(2, size=50_000))
+    assert not rig.spool.room()
+    assert rig.value("writable") == 0
+    late = asyncio.ensure_future(rig.commit(Finished(result(relevancy(0.5), question="q" * 50_000), []), "late"))
+    await rig.until("errors_total", 2, reason="full")
+    assert not late.done()
+    rig.limit(10_000)
+    await asyncio.wait_for(late, 10)
+    assert rig.effects == ["", "late"]
+    assert rig.spool.room()
+    assert rig.value("writable") == 1
+    assert next(line.split()[0] for line in caplog.messages if "spool" in line) == "event=spool_full"
+
+
+async def test_a_disk_that_has_room_again_is_found_out_without_anybody_asking(rig: Rig) -> None:
+    rig.start()
+    rig.limit(1)
+    with pytest.raises(SpoolError):
+        await rig.commit(pieces(2, size=200_000))
+    rig.limit(10_000)
+    await rig.until("writable", 1)
+
+
+async def test_the_end_does_not_wait_for_ever_for_a_disk_that_stays_full(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tracescore.spool.writer._LAST_ATTEMPTS", 0.1)
+    rig.start()
+    rig.limit(1)
+    rig.spool.note(Fact("f", b"x" * 200_000))
+    await asyncio.wait_for(rig.spool.close(), 10)
+    assert "event=spool_given_up changes=1" in caplog.text

@@ -1,0 +1,98 @@
+"""What a restart takes up again, in the order in which it had happened."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+import orjson
+
+from tracescore.assembly import Assembly, put_together
+from tracescore.exporters import Continuing, Delivering, Exporter
+from tracescore.interactions.once import Once
+from tracescore.ledger import Ledger
+from tracescore.model import Interaction, Measure, RawTrace
+from tracescore.spool.changes import Lost
+from tracescore.spool.stored import Known, Stored
+
+_log = logging.getLogger("tracescore.spool")
+
+Read = Callable[[RawTrace], Iterable[Interaction]]
+"""Reads a trace again, counting nothing."""
+
+
+def totals(ledger: Ledger, exporters: Sequence[Exporter]) -> bytes:
+    """What all counters that go on after a restart show at this moment."""
+    figures = {exporter.name: exporter.totals() for exporter in exporters if isinstance(exporter, Continuing)}
+    return orjson.dumps({"ledger": ledger.totals(), **figures})
+
+
+async def resume_counts(
+    stored: Stored, ledger: Ledger, once: Once, exporters: Sequence[Exporter], measures: Sequence[Measure]
+) -> list[Known]:
+    """Puts ledger, windows and recent results back, and gives the interactions that wait for the judge.
+
+    What the totals hold is shown to the windows and the page; what was committed after them is counted now.
+    """
+    if stored.totals:
+        ledger.resume(stored.totals["ledger"])
+    for exporter in exporters:
+        if isinstance(exporter, Continuing) and exporter.name in stored.totals:
+            exporter.resume(stored.totals[exporter.name])
+    waiting = []
+    for known in stored.interactions():
+        trace_id = known.trace_id.hex()
+        once.resume(trace_id, known.span_id, known.state)
+        if not known.counted:
+            _count(ledger, known, Interaction(trace_id, known.span_id, known.state, None, None), measures)
+        if known.fate == "waiting":
+            waiting.append(known)
+    for past in stored.results():
+        if not past.counted:
+            ledger.finished(past.result)
+        for exporter in exporters:
+            if isinstance(exporter, Delivering):
+                wanted = exporter.name in past.owed
+            else:
+                wanted = not past.counted if isinstance(exporter, Continuing) else past.whole
+            if wanted:
+                await exporter.export(past.result)
+            elif isinstance(exporter, Continuing):
+                exporter.refill(past.result)
+    return waiting
+
+
+def _count(ledger: Ledger, known: Known, interaction: Interaction, measures: Sequence[Measure]) -> None:
+    if known.fate not in ("known", "lost"):
+        ledger.read(interaction)
+    if known.fate in ("queue_full", "lost"):
+        ledger.shed(interaction, measures, "queue_full" if known.fate == "queue_full" else "shutdown")
+
+
+def resume_assembly(stored: Stored, assembly: Assembly) -> None:
+    """Puts back the traces that wait for more spans, those lately closed, and what is remembered of others."""
+    for trace_id, at, ids in stored.gone():
+        assembly.resume_gone(trace_id, ids, at)
+    for held in stored.closed():
+        assembly.resume_closed(held.spans, held.logs, held.at)
+    for held in stored.requests():
+        assembly.resume(held.spans, held.logs, held.at)
+
+
+def reread(stored: Stored, waiting: Iterable[Known], read: Read) -> Iterator[tuple[Known, Interaction | Lost]]:
+    """Reads the interactions that wait from the very pieces they were read from before."""
+    order = sorted(waiting, key=lambda known: (known.at, known.trace_id, known.read_op))
+    for _, group in groupby(order, key=lambda known: (known.trace_id, known.read_op)):
+        batch = list(group)
+        held = stored.pieces_of(batch[0])
+        found: dict[str, Interaction] = {}
+        if held.spans or held.logs:
+            found = {each.span_id: each for each in read(put_together(held.spans, held.logs))}
+        for known in batch:
+            if again := found.get(known.span_id):
+                yield known, dataclasses.replace(again, weight=known.weight)
+            else:
+                _log.warning("event=interaction_lost trace_id=%s span_id=%s", known.trace_id.hex(), known.span_id)
+                yield known, Lost(known.trace_id, known.span_id)

@@ -1,0 +1,104 @@
+"""What must not be lost: the spans of admitted traces, the interactions that wait, results, and totals.
+
+Everything that happens is a change. It is committed to one SQLite file, many changes in one transaction, and only
+then takes effect in memory, in the order of the commits. So at any moment the process may be killed: what had an
+effect that anybody saw is on the disk, and what is on the disk has its effect after the restart. An OTLP request is
+acknowledged, an interaction is counted and a result is published after the commit that holds it.
+
+Without `spool.path` the same calls take effect at once and nothing is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+from asyncio import Future
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+from prometheus_client import CollectorRegistry
+
+from tracescore.config import Spool as Settings
+from tracescore.spool.changes import Change
+from tracescore.spool.stored import Stored
+from tracescore.spool.writer import FileSpool
+
+_log = logging.getLogger("tracescore.spool")
+
+
+class Spool(Protocol):
+    """Where changes are committed."""
+
+    @property
+    def durable(self) -> bool:
+        """Whether anything outlives the process."""
+        ...
+
+    @property
+    def applied(self) -> int:
+        """The number of the latest change that has taken effect."""
+        ...
+
+    def open(self) -> Stored | None:
+        """Opens the file and gives what an earlier process left; UsageError when that is not possible."""
+        ...
+
+    def start(self) -> None:
+        """Begins to commit; to be called in the event loop in which changes take effect."""
+        ...
+
+    def room(self) -> bool:
+        """False when senders must come back later: the file has its full size, or cannot be written."""
+        ...
+
+    def commit(self, change: Change, apply: Callable[[], None]) -> Future[None] | None:
+        """Commits the change, then calls `apply`; done when that is done.
+
+        None when it is done already. SpoolError when a refusable change could not be written; others are tried
+        until they can.
+        """
+        ...
+
+    def note(self, change: Change) -> None:
+        """Commits a change for which nobody waits."""
+        ...
+
+    async def close(self) -> None:
+        """Commits what is waiting, within a few seconds."""
+        ...
+
+
+class MemorySpool:
+    """Keeps nothing."""
+
+    durable = False
+    applied = 0
+
+    def open(self) -> None:
+        """Says what it means to have no file."""
+        _log.info('event=memory_only detail="a restart loses what waits and starts all counters at 0; see spool.path"')
+
+    def start(self) -> None:
+        """Nothing to begin."""
+
+    def room(self) -> bool:
+        """The memory has limits of its own."""
+        return True
+
+    def commit(self, change: Change, apply: Callable[[], None]) -> None:
+        """Takes effect at once."""
+        del change
+        apply()
+
+    def note(self, change: Change) -> None:
+        """Nothing is kept."""
+
+    async def close(self) -> None:
+        """Nothing to commit."""
+
+
+def build_spool(settings: Settings, registry: CollectorRegistry) -> Spool:
+    """The spool that the configuration asks for, not yet open."""
+    if settings.path is None:
+        return MemorySpool()
+    return FileSpool(Path(settings.path), settings.max_size, registry)

@@ -1,0 +1,43 @@
+"""Results as JSON, and back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, replace
+from typing import Any
+
+import orjson
+from pydantic import TypeAdapter
+
+from tracescore.model import Result
+
+_READER = TypeAdapter(Result)
+
+
+def encode(result: Result) -> bytes:
+    """The result as JSON, without the attributes that only sampling reads."""
+    bare = replace(result, interaction=replace(result.interaction, attributes={}))
+    try:
+        return orjson.dumps(bare, default=_plain)
+    except TypeError:  # half a surrogate pair, which UTF-8 does not know
+        return json.dumps(asdict(bare), default=_plain, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def decode(text: bytes) -> Result:
+    """The result that `encode` was given. Raises ValueError for anything else."""
+    return _READER.validate_json(text)
+
+
+def brief(result: Result) -> Result:
+    """The result without any text of users: what windows and counters need."""
+    interaction = replace(
+        result.interaction, question=None, answer=None, contexts=(), history=(), reference=None, found={}
+    )
+    evaluations = tuple(replace(each, items=()) for each in result.evaluations)
+    return replace(result, interaction=interaction, evaluations=evaluations)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, frozenset):
+        return sorted(value)
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -1,0 +1,255 @@
+"""The thread that commits changes to the file, all that wait in one transaction."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio.to_thread
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from tracescore import logs
+from tracescore.errors import SpoolError
+from tracescore.spool.changes import Change, Fact
+from tracescore.spool.file import TROUBLES, File, Trouble, trouble
+from tracescore.spool.stored import Stored
+
+_log = logging.getLogger("tracescore.spool")
+
+_LARGEST_GROUP = 500
+"""Changes in one transaction: more would keep the first of them waiting."""
+_RETRY = 1.0
+"""Seconds between two attempts while the disk is full or does not work."""
+_PROBE = Fact("probe", bytes(2**18))
+"""Written to find out whether the disk works again: as large as a request may be, or trouble would come and go."""
+_LAST_ATTEMPTS = 5.0
+"""Seconds that `close` waits for a disk that does not work."""
+_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A change in the queue, and what happens once it is written. `done` is None when nobody waits for it."""
+
+    number: int
+    change: Change
+    apply: Callable[[], None]
+    done: asyncio.Future[None] | None
+
+
+class FileSpool:
+    """See `tracescore.spool.Spool`. The event loop queues changes; a thread of its own commits them."""
+
+    durable = True
+
+    def __init__(self, path: Path, max_size: int, registry: CollectorRegistry) -> None:
+        self.applied = 0
+        self._path, self._max_size = path, max_size
+        self._file: File | None = None
+        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._numbered = 0
+        self._trouble: Trouble | None = None
+        self._give_up = float("inf")
+        self._metrics = _Metrics(registry, self)
+
+    def open(self) -> Stored:
+        """Opens the file and gives what an earlier process left; UsageError when that is not possible."""
+        self._file = file = File(self._path, self._max_size)
+        self._metrics.errors["damaged"].inc(file.was_damaged)
+        self.applied = self._numbered = file.last_op()
+        return Stored(file.db, self._metrics.errors["unreadable"].inc)
+
+    def start(self) -> None:
+        """Begins to commit; changes take effect in the event loop that runs now."""
+        self._loop = asyncio.get_running_loop()
+        self._thread = threading.Thread(target=self._work, name="spool", daemon=True)
+        self._thread.start()
+
+    def room(self) -> bool:
+        """Whether more may come."""
+        return self._trouble is None and self._file is not None and self._file.used < self._max_size
+
+    def commit(self, change: Change, apply: Callable[[], None]) -> asyncio.Future[None]:
+        """Commits the change, then calls `apply` in the event loop."""
+        done = asyncio.get_running_loop().create_future()
+        self._put(change, apply, done)
+        return done
+
+    def note(self, change: Change) -> None:
+        """Commits a change for which nobody waits."""
+        self._put(change, _nothing, None)
+
+    async def close(self) -> None:
+        """Commits what is waiting and closes the file; gives up after a few seconds while that is not possible."""
+        if self._file is None or not hasattr(self, "_thread"):
+            return
+        self._give_up = time.monotonic() + _LAST_ATTEMPTS
+        self._queue.put(None)
+        await anyio.to_thread.run_sync(self._thread.join)
+        self._file.close()
+
+    def bytes(self) -> float:
+        """Size on the disk."""
+        return float(self._file.size()) if self._file else 0.0
+
+    def waiting(self) -> float:
+        """Changes that are not on the disk yet."""
+        return float(self._queue.qsize())
+
+    # ---------------------------------------------------------------- in the event loop
+
+    def _put(self, change: Change, apply: Callable[[], None], done: asyncio.Future[None] | None) -> None:
+        self._numbered += 1
+        self._queue.put(_Waiting(self._numbered, change, apply, done))
+
+    def _take_effect(self, group: Sequence[_Waiting], error: SpoolError | None) -> None:
+        """Ends changes, in the order in which they were committed."""
+        for each in group:
+            failed: Exception | None = error
+            if error is None:
+                self.applied = each.number
+                try:
+                    each.apply()
+                except Exception as defect:  # noqa: BLE001 - told to whoever waits; the others must not suffer
+                    failed = defect
+            if each.done is None or each.done.done():
+                continue
+            if failed is None:
+                each.done.set_result(None)
+            else:
+                each.done.set_exception(failed)
+
+    # ---------------------------------------------------------------- in the thread
+
+    def _work(self) -> None:
+        group: list[_Waiting] = []
+        ending = False
+        while not (ending and not group):
+            ending = self._collect(group) or ending
+            if group or self._trouble:
+                group = self._write(group)
+            if group or self._trouble:
+                if ending and time.monotonic() > self._give_up:
+                    _log.error(
+                        'event=spool_given_up changes=%d detail="they are made again after a restart"', len(group)
+                    )
+                    return
+                time.sleep(_RETRY)
+
+    def _collect(self, group: list[_Waiting]) -> bool:
+        """Adds what is waiting, and waits for it when there is nothing; whether that was all for ever."""
+        try:
+            while len(group) < _LARGEST_GROUP:
+                each = self._queue.get(block=not group and self._trouble is None)
+                if each is None:
+                    return True
+                group.append(each)
+        except queue.Empty:
+            pass
+        return False
+
+    def _write(self, group: list[_Waiting]) -> list[_Waiting]:
+        """Commits the group; gives back what is to be tried again."""
+        try:
+            self._commit(group)
+        except Exception as error:  # noqa: BLE001 - whatever it is, those who wait must hear of it
+            return self._failed(group, error)
+        self._recovered()
+        self._tell(group)
+        return []
+
+    def _commit(self, group: Sequence[_Waiting]) -> None:
+        """One transaction; an empty group asks whether the disk works again."""
+        assert self._file is not None  # noqa: S101 - the thread is started after `open`
+        changes = [(each.number, each.change) for each in group]
+        began = time.perf_counter()
+        self._file.write(changes or [(self.applied, _PROBE)])
+        self._metrics.committed(time.perf_counter() - began)
+
+    def _failed(self, group: list[_Waiting], error: Exception) -> list[_Waiting]:
+        kind = trouble(error)
+        self._metrics.errors[kind].inc()
+        if kind == "defect":
+            return self._one_by_one(group, error)
+        if kind == "damaged":
+            self._begin_anew()
+        elif self._trouble != kind:
+            _log.error('event=spool_%s detail="%s; senders are told to come back"', kind, error)
+        self._trouble = kind
+        self._tell(
+            [each for each in group if each.change.refusable], SpoolError(f"the spool cannot be written: {kind}")
+        )
+        return [each for each in group if not each.change.refusable]
+
+    def _one_by_one(self, group: list[_Waiting], error: Exception) -> list[_Waiting]:
+        """Finds the change that cannot be written, so that the others can."""
+        if len(group) == 1:
+            change = type(group[0].change).__name__
+            logs.defect(_log, error, change=change)
+            self._tell(group, SpoolError(f"the spool cannot write a {change}: {type(error).__name__}"))
+            return []
+        for place, each in enumerate(group, 1):
+            if again := self._write([each]):
+                return again + group[place:]
+        return []
+
+    def _begin_anew(self) -> None:
+        assert self._file is not None  # noqa: S101 - as above
+        try:
+            self._file.start_afresh()
+        except Exception as error:  # noqa: BLE001 - it is tried again with the next group
+            _log.error('event=spool_damaged detail="no new file can be begun: %s"', error)
+
+    def _recovered(self) -> None:
+        if self._trouble is not None:
+            self._trouble = None
+            _log.info("event=spool_recovered")
+
+    def _tell(self, group: Sequence[_Waiting], error: SpoolError | None = None) -> None:
+        try:
+            self._loop.call_soon_threadsafe(self._take_effect, group, error)
+        except RuntimeError:
+            _log.warning("event=spool_unheard changes=%d", len(group))  # the loop has ended before `close`
+
+    @property
+    def writable(self) -> bool:
+        """Whether the last attempt to write succeeded."""
+        return self._trouble is None
+
+
+class _Metrics:
+    """What the spool counts."""
+
+    def __init__(self, registry: CollectorRegistry, spool: FileSpool) -> None:
+        def gauge(name: str, meaning: str, read: Callable[[], float]) -> None:
+            Gauge(f"tracescore_spool_{name}", meaning, registry=registry).set_function(read)
+
+        gauge("bytes", "Size of the spool on the disk; at spool.max_size in use, senders must wait.", spool.bytes)
+        gauge("waiting_changes", "Changes that are not on the disk yet.", spool.waiting)
+        gauge("writable", "1 while the spool can be written.", lambda: float(spool.writable))
+        errors = Counter(
+            "tracescore_spool_errors", "What went wrong with the file, by reason.", ["reason"], registry=registry
+        )
+        self.errors = {reason: errors.labels(reason) for reason in TROUBLES}
+        self._commits = Counter("tracescore_spool_commits", "Transactions committed.", registry=registry)
+        self._durations = Histogram(
+            "tracescore_spool_commit_duration_seconds",
+            "Time of one transaction, until it is on the disk.",
+            buckets=_BUCKETS,
+            registry=registry,
+        )
+
+    def committed(self, seconds: float) -> None:
+        """Counts a transaction."""
+        self._commits.inc()
+        self._durations.observe(seconds)
+
+
+def _nothing() -> None:
+    """What happens after a change that is only kept."""
