@@ -292,3 +292,24 @@ async def test_a_large_scrape_lets_others_run_in_between() -> None:
         tasks.cancel_scope.cancel()
     assert body.count(b"\n") > 8_000
     assert turns > 30
+
+
+ABSTAINED = "tracescore_answer_relevancy_noncommittal_weight_total"
+
+
+async def test_abstentions_are_a_series_of_their_own_whether_they_count_as_zero_or_not() -> None:
+    rig = Rig()
+    evades = Score("answer_relevancy", 0.0, label="noncommittal")
+    await rig.export(result(evades, number=1, weight=4.0), result(relevancy(0.0), number=2, weight=4.0))
+    assert await rig.value(ABSTAINED, **LABELS) == 4
+    await rig.export(result(Unscored("answer_relevancy", "abstained"), number=3, weight=4.0))
+    assert await rig.value(ABSTAINED, **LABELS) == 8
+    assert await rig.value("tracescore_answer_relevancy_weight_total", **LABELS) == 8
+
+
+async def test_an_abstention_is_counted_once_and_not_for_every_measure() -> None:
+    rig = Rig()
+    evades = Score("answer_relevancy", 0.0, label="noncommittal")
+    await rig.export(result(evades, Unscored("faithfulness", "abstained"), Score("completeness", 0.0)))
+    assert await rig.value(ABSTAINED, **LABELS) == 1
+    assert not await rig.samples("tracescore_faithfulness_noncommittal_weight_total")

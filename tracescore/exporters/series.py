@@ -80,6 +80,7 @@ class Series:
         self.labels, self.live, self.cost = labels, live, cost
         self.sums = dict.fromkeys(SUMS, 0.0)
         self.below_target = 0.0
+        self.abstained = 0.0
         self.used = 0.0
         """When it was last used, in Unix seconds."""
         self._target = target
