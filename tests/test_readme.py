@@ -9,13 +9,19 @@ from pathlib import Path
 
 import pytest
 import yaml
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from typer.main import get_command
 
+from tests.sample_app import provider
 from tracescore.cli import app
-from tracescore.config import Config
+from tracescore.config import Config, Interactions
 from tracescore.config_file import parse
+from tracescore.interactions import read
 from tracescore.interactions.table import CONVENTIONS
-from tracescore.model import LIVE_MEASURES
+from tracescore.model import LIVE_MEASURES, RawTrace
+from tracescore.receiver.decode import decode
+from tracescore.receiver.split import split_traces
 from tracescore.service import Service
 
 ROOT = Path(__file__).parent.parent
@@ -37,6 +43,19 @@ def test_the_reference_shows_every_setting_with_its_default() -> None:
         if isinstance(settings, dict):
             missing = {name for name, value in settings.items() if value is not None} - set(shown[section])
             assert not missing, f"{section} does not show {missing}"
+
+
+def test_the_spans_shown_are_read_as_a_complete_interaction() -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    memory = InMemorySpanExporter()
+    names = {"question": "What is it?", "passages": ["It is a thing.", "Or two."], "answer": "A thing."}
+    exec(block, {"tracer": provider(memory).get_tracer("app"), **names})
+    body = encode_spans(memory.get_finished_spans()).SerializeToString()
+    spans = split_traces(body, lambda _: True).spans
+    trace = decode(RawTrace(spans[0].trace_id, tuple(spans), (), "complete"))
+    (found,) = read(trace, Interactions()).interactions
+    assert (found.state, found.question, found.answer) == ("complete", names["question"], names["answer"])
+    assert list(found.contexts) == names["passages"]
 
 
 def test_every_command_and_option_shown_exists() -> None:

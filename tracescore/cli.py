@@ -212,7 +212,9 @@ def demo(
     *,
     exit_after: Annotated[
         Optional[int],  # noqa: UP045
-        typer.Option(metavar="N", min=1, help="End after N scored; status 1 unless they score as built."),
+        typer.Option(
+            metavar="N", min=1, help="End once N (20 at least) are scored; status 1 unless they score as built."
+        ),
     ] = None,
     send_to: Annotated[
         Optional[str],  # noqa: UP045
@@ -226,6 +228,7 @@ def demo(
     if send_to is not None:
         _run(partial(_until_signal, partial(demo_run.send, _destination(send_to, exit_after))))
         return
+    sys.stderr.write("Loading the embedded model ...\n")
     failures: list[str] = []
 
     async def run(stop: anyio.Event) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from tracescore.config_types import (
     Address,
@@ -68,6 +68,14 @@ class Spool(Section):
     """At about this size senders are asked to come back later."""
 
 
+def _pattern(value: object) -> object:
+    """`true` and `200` in YAML stand for the attribute values true and 200."""
+    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int | float) else value
+
+
+Pattern = Annotated[str, BeforeValidator(_pattern)]
+
+
 class SamplingRule(Section):
     """A ratio of its own for the interactions that match everything the rule names; values may hold * and ?."""
 
@@ -79,7 +87,7 @@ class SamplingRule(Section):
     route: str | None = None
     tenant: str | None = None
     status: Literal["ok", "error"] | None = None
-    attributes: dict[str, str] = Field(default_factory=dict)
+    attributes: dict[str, Pattern] = Field(default_factory=dict)
     """Attributes of the span that scores attach to, or else of its resource."""
 
     @model_validator(mode="after")

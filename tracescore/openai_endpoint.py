@@ -34,6 +34,8 @@ CircuitState = Literal["closed", "open", "half_open"]
 TRANSIENT: frozenset[Cause] = frozenset({"unreachable", "timeout", "rate_limited"})
 PERMANENT: frozenset[Cause] = frozenset({"quota", "unfit"})
 
+_LONGEST_HOLD = 300.0
+"""Seconds that one Retry-After may keep all calls back: after that the endpoint is asked again, whatever it said."""
 _BACKOFF, _BACKOFF_LIMIT = 0.5, 20.0
 _TOO_LONG = re.compile(
     r"context.{0,10}(length|window|size)|(prompt|input|request).{0,30}too (long|large)|too many tokens"
@@ -196,7 +198,7 @@ class Endpoint:
         except CallFailed as failure:
             outcome = failure.cause
             if failure.cause == "rate_limited" and failure.wait is not None:
-                self._not_before = max(self._not_before, self._timing.clock() + failure.wait)
+                self._not_before = max(self._not_before, self._timing.clock() + min(failure.wait, _LONGEST_HOLD))
             raise
         except TimeoutError:
             outcome = "timeout"

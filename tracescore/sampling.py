@@ -21,7 +21,7 @@ from functools import partial
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from tracescore.config import DEFAULT_RULE, Sampling, SamplingRule
-from tracescore.model import REMEMBERED_TRACES, Clock, Interaction
+from tracescore.model import REMEMBERED_TRACES, AttributeValue, Clock, Interaction
 
 _RANGE = 2**64
 _MEMORY = 60.0
@@ -96,9 +96,14 @@ def matches(rule: SamplingRule, interaction: Interaction) -> bool:
     }
     wanted = {name: getattr(rule, name) for name in found if getattr(rule, name) is not None}
     return all(fnmatchcase(found[name], pattern) for name, pattern in wanted.items()) and all(
-        key in interaction.attributes and fnmatchcase(str(interaction.attributes[key]), pattern)
+        key in interaction.attributes and fnmatchcase(_written(interaction.attributes[key]), pattern)
         for key, pattern in rule.attributes.items()
     )
+
+
+def _written(value: AttributeValue) -> str:
+    """An attribute as one writes it in a rule."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class _RateLimit:

@@ -52,6 +52,8 @@ from tracescore.web.pages import Pages
 
 _log = logging.getLogger("tracescore.service")
 
+_SILENCE = 60.0
+"""Seconds without a single span after which the log says where to send to."""
 _LOOK_EVERY = 0.1
 """Seconds between two looks at what has become complete."""
 _PUBLISH = 5.0
@@ -139,6 +141,7 @@ class Service:
             outlasting.push_async_callback(self._close)
             prober = await outlasting.enter_async_context(anyio.create_task_group())
             prober.start_soon(self._keep_judge)
+            prober.start_soon(self._remind)
             with anyio.CancelScope() as drain:
                 async with anyio.create_task_group() as stages:
                     for _ in range(config.evaluators.max_concurrency):
@@ -287,6 +290,13 @@ class Service:
         gc.freeze()  # what was built stays: the collector need not look at it again while spans come and go
         _log.info("event=listening %s", " ".join(f"{name}={address}" for name, address in addresses.items()))
         return addresses
+
+    async def _remind(self) -> None:
+        """The commonest first mistake is an app that sends elsewhere: silence is said once."""
+        await anyio.sleep(_SILENCE)
+        if not self.intake.spans_received:
+            where = "; ".join(f"OTEL_EXPORTER_OTLP_PROTOCOL={name} -> {url}" for name, url in self.endpoints.items())
+            _log.warning('event=nothing_received seconds=%.0f advice="%s"', _SILENCE, where)
 
     def _counts(self) -> Snapshot:
         return self.ledger.snapshot(self.intake.spans_received)

@@ -137,5 +137,5 @@ def test_without_the_local_extra_serve_says_in_one_line_what_to_install_or_confi
     done = run("serve", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert "pip install 'tracescore[local]'" in line
+    assert "pip install '.[local]'" in line
     assert "a judge of kind openai" in line

@@ -250,3 +250,18 @@ async def test_the_judge_does_not_hold_up_the_event_loop() -> None:
         await judge().session("key").verify(["A harbour."], passages, Vocabulary.SUPPORT)
         tasks.cancel_scope.cancel()
     assert ticks > 3
+
+
+@pytest.mark.parametrize(
+    "text", ["one" + " " * 60_000 + "two.", "Introduction " + "." * 10_000 + " 3", "...", "。", "!!!"]
+)
+async def test_runs_of_blanks_and_marks_are_read_like_one(text: str) -> None:
+    session = judge().session("k")
+    await session.reverse_questions(text, 3)
+    await session.claims("What?", text)
+    assert len((await session.required_parts(text, ())).parts) <= 2
+
+
+async def test_a_text_that_would_hold_up_everybody_is_refused() -> None:
+    with pytest.raises(JudgeError, match="judge_input_too_long: at most 100000 characters expected; got 100001"):
+        await judge().session("k").claims("What?", "a" * 100_001)

@@ -224,6 +224,16 @@ async def test_label_values_from_telemetry_are_made_safe(given: str, shown: str)
         assert sliced.labels["slice"] == shown
 
 
+async def test_telemetry_that_calls_itself_other_shares_the_series_of_the_rest() -> None:
+    rig = Rig(max_series=100)
+    results = [result(relevancy(0.5), number=n, release=f"r{n}") for n in range(9)]
+    named_other = result(relevancy(0.5), number=9, service="other", environment="other", release="other")
+    await rig.export(named_other, *results, named_other)
+    shown = await rig.samples("tracescore_answer_relevancy_weight_total")
+    assert len({tuple(sample.labels.items()) for sample in shown}) == len(shown)
+    assert sum(sample.value for sample in shown) == 11
+
+
 @pytest.mark.parametrize("max_series", [100, 150, 500])
 async def test_the_cap_holds_for_all_series_and_the_rest_goes_to_other(max_series: int) -> None:
     rig = Rig(max_series=max_series)
@@ -331,3 +341,24 @@ async def test_totals_for_which_there_is_no_room_any_more_are_left_out() -> None
     second.exporter.resume(first.exporter.totals())
     assert 0 < len(await second.samples("tracescore_answer_relevancy_weight_total")) < 20
     assert (await second.samples("tracescore_exporters_series"))[0].value <= 150
+
+
+ABSTAINED = "tracescore_answer_relevancy_noncommittal_weight_total"
+
+
+async def test_abstentions_are_a_series_of_their_own_whether_they_count_as_zero_or_not() -> None:
+    rig = Rig()
+    evades = Score("answer_relevancy", 0.0, label="noncommittal")
+    await rig.export(result(evades, number=1, weight=4.0), result(relevancy(0.0), number=2, weight=4.0))
+    assert await rig.value(ABSTAINED, **LABELS) == 4
+    await rig.export(result(Unscored("answer_relevancy", "abstained"), number=3, weight=4.0))
+    assert await rig.value(ABSTAINED, **LABELS) == 8
+    assert await rig.value("tracescore_answer_relevancy_weight_total", **LABELS) == 8
+
+
+async def test_an_abstention_is_counted_once_and_not_for_every_measure() -> None:
+    rig = Rig()
+    evades = Score("answer_relevancy", 0.0, label="noncommittal")
+    await rig.export(result(evades, Unscored("faithfulness", "abstained"), Score("completeness", 0.0)))
+    assert await rig.value(ABSTAINED, **LABELS) == 1
+    assert not await rig.samples("tracescore_faithfulness_noncommittal_weight_total")

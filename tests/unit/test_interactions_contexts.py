@@ -320,6 +320,10 @@ def test_chunks_of_one_length_are_how_they_were_split_unless_other_attributes_en
 def test_taking_a_prompt_apart_costs_as_much_per_character_however_long_it_is(part: str):
     def taking_apart(parts: int):
         text = part * parts
-        return lambda: (prompt.take_apart(text), prompt.rewrites([Turn("user", text)]))
+        return lambda: (
+            prompt.take_apart(text),
+            prompt.split_at(f"{text}\n{Q}", Q),
+            prompt.rewrites([Turn("user", text)]),
+        )
 
     assert grows_in_step(taking_apart, 5_000)

@@ -193,6 +193,55 @@ def test_a_search_query_fills_the_gap_only_before_a_model_could_rewrite_it():
     assert only(trace(span("answer", {}, retrieval("a", P1), retrieval("b", P1), silent))).question is None
 
 
+@pytest.mark.parametrize(
+    "sent",
+    [
+        f"Answer from this: {P1}\n\n{Q}",
+        f"{P1}\n\nHow long  can I\nkeep it?\n",
+        f'{P1}\n\nThe customer asks: "{Q}"',
+        f"{Q}\n\n{P1}",
+        f"Tell the customer: {Q}\n\n{P1}\n\nAnswer briefly.",
+    ],
+)
+def test_a_search_query_that_stands_in_an_unmarked_prompt_is_the_question(sent: str):
+    got = only(trace(span("answer", {}, retrieval(Q), chat(sent, A))))
+    assert (got.question, got.context_source, got.state) == (Q, "prompt", "complete")
+    assert P1 in got.contexts[0]
+    assert Q not in got.contexts[0]
+    listed = only(trace(span("answer", {}, retrieval(Q, P1), chat(sent, A))))
+    assert (listed.question, listed.contexts, listed.context_source) == (Q, (P1,), "retrieval")
+
+
+@pytest.mark.parametrize(
+    ("sent", "query"),
+    [
+        (f"{P1}\n\n{Q}", "bike time limit"),
+        (f"{P1}\n\n{Q}", "keep it?"),
+        (f"Be kind.\n\n{Q}", Q),
+        (f"{P1} {P1} Please tell me about the late fee", "late fee"),
+        (f"{P1}\n{Q}\n45 minutes.\n\nMay I keep the bike for an hour?", Q),
+        (f"{P1}\n{Q}\n45 minutes.\n{Q}\nAn hour.", Q),
+    ],
+)
+def test_a_search_query_that_is_no_part_of_its_own_in_a_longer_prompt_is_not_the_question(sent: str, query: str):
+    got = only(trace(span("answer", {}, retrieval(query), chat(sent, A))))
+    assert (got.question, got.state) == (sent, "no_contexts")
+
+
+def test_an_unmarked_prompt_is_left_whole_where_the_queries_may_not_be_the_users():
+    sent = f"{P1}\n\n{Q}"
+    plan = chat(sent, "I shall look that up.")
+    for steps in ((), (plan, retrieval(Q)), (retrieval(Q), retrieval("late fee"))):
+        got = only(trace(span("answer", {}, *steps, chat(sent, A))))
+        assert (got.question, got.contexts) == (sent, ())
+
+
+def test_instructions_around_a_question_are_no_evidence():
+    sent = f"You are a helpful assistant.\nAnswer the customer politely and in English.\n\n{Q}\n\nAnswer briefly."
+    got = only(trace(span("answer", {}, retrieval(Q), chat(sent, A))))
+    assert (got.question, got.state) == (Q, "no_contexts")
+
+
 def test_a_question_that_a_model_wrote_leads_back_to_what_the_user_asked():
     rewrite = chat(
         "Given the conversation, rephrase the follow up question to be a standalone question.\n"

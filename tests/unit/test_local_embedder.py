@@ -80,7 +80,7 @@ def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch: py
     with pytest.raises(MissingExtra) as error:
         SentenceTransformersEmbedder(LocalEmbedder())
     assert "\n" not in str(error.value)
-    assert "pip install 'tracescore[local]'" in str(error.value)
+    assert "pip install '.[local]'" in str(error.value)
 
 
 def test_a_model_that_is_no_folder_is_refused_with_what_is_known() -> None:

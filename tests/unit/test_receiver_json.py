@@ -159,3 +159,9 @@ def test_what_does_not_fit_is_named_by_its_place_without_its_text(span, text) ->
 def test_what_is_no_json_is_a_decode_error(body) -> None:
     with pytest.raises(DecodeError, match="body: JSON expected"):
         traces_to_protobuf(body)
+
+
+def test_a_number_beyond_every_range_is_refused_and_not_a_defect() -> None:
+    body = b'{"resourceSpans":[{"scopeSpans":[{"spans":[{"kind":%s, "name":"\\ud83d"}]}]}]}' % (b"9" * 400)
+    with pytest.raises(DecodeError):
+        traces_to_protobuf(body)

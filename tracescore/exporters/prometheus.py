@@ -134,6 +134,8 @@ class PrometheusExporter:
         self._folded.labels(measure).inc(scored and series.labels != labels)
         if series.live and _observe(series.live.window, result, evaluation):
             self._displaced.labels(measure).inc()
+        if _abstains(evaluation):
+            series.abstained += result.interaction.weight
         if isinstance(evaluation, Score):
             self._count(series, result, evaluation)
 
@@ -164,7 +166,9 @@ class PrometheusExporter:
 
     def _cost(self, measure: Measure) -> int:
         """Prometheus series of one label set: gauges, buckets with +Inf, sum and count, sums."""
-        return len(_GAUGES) + len(self._bounds(measure)) + 3 + self._slice_cost(measure)
+        return (
+            len(_GAUGES) + len(self._bounds(measure)) + 3 + self._slice_cost(measure) + (measure == "answer_relevancy")
+        )
 
     def _slice_cost(self, measure: Measure) -> int:
         return len(SUMS) + (measure in self._drift.targets)
@@ -179,6 +183,7 @@ class PrometheusExporter:
             *_gauges(prefix, names, whole),
             _histogram(prefix, names, whole),
             *self._sums(measure, prefix, names, whole),
+            *(_abstained(prefix, names, whole) if measure == "answer_relevancy" else ()),
             *self._sums(measure, _by_slice(prefix), [*names, *SLICE_LABELS], slices),
         ]
 
@@ -201,6 +206,21 @@ def _labels(result: Result, measure: Measure) -> tuple[str, ...]:
     values = (result.judge, interaction.service, interaction.environment, interaction.release)
     source = (interaction.context_source,) if measure == "faithfulness" else ()
     return tuple(label(value) for value in (*values, *source))
+
+
+def _abstains(evaluation: Evaluation) -> bool:
+    """Whether the answer evades its question, as a score of 0 or, where the user excludes those, without one."""
+    if isinstance(evaluation, Score):
+        return evaluation.label == "noncommittal"
+    return evaluation.measure == "answer_relevancy" and evaluation.reason == "abstained"
+
+
+def _abstained(prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
+    about = "Sum of weights of the answers that evade their question; a bad score of theirs is no bad answer."
+    family = CounterMetricFamily(f"{prefix}_noncommittal_weight", about, labels=names)
+    for series in all_series:
+        family.add_metric(series.labels, series.abstained)
+    yield family
 
 
 def _by_slice(name: str) -> str:

@@ -243,7 +243,7 @@ class Sender(Generic[R]):
             answer = await self._send([parcel.records for parcel in batch])
             self._lane.failed.inc(answer.outcome != "accepted")
             self._say(answer)
-            pause = wait * _jitter() if answer.after is None else answer.after
+            pause = answer.after or wait * _jitter()  # "again in 0 s" says nothing
             if answer.outcome != "again" or clock() + pause - begun > self._limits.give_up:
                 return answer
             await self._timing.sleep(pause)

@@ -52,6 +52,7 @@ class Series:
         self.labels, self.live, self.cost = labels, live, cost
         self.sums = dict.fromkeys(SUMS, 0.0)
         self.below_target = 0.0
+        self.abstained = 0.0
         self.used = 0.0
         """When it was last used, in Unix seconds."""
         self._target = target
@@ -66,12 +67,18 @@ class Series:
     def totals(self) -> dict[str, Any]:
         """Sums and counts as plain data for `resume`."""
         buckets = self.live.buckets.totals() if self.live else None
-        return {"sums": self.sums, "below_target": self.below_target, "used": self.used, "buckets": buckets}
+        return {
+            "sums": self.sums,
+            "below_target": self.below_target,
+            "abstained": self.abstained,
+            "used": self.used,
+            "buckets": buckets,
+        }
 
     def resume(self, totals: Mapping[str, Any]) -> None:
         """Goes on from the totals of an earlier process."""
         self.sums |= totals["sums"]
-        self.below_target, self.used = totals["below_target"], totals["used"]
+        self.below_target, self.abstained, self.used = totals["below_target"], totals["abstained"], totals["used"]
         if self.live and totals["buckets"]:
             self.live.buckets.resume(totals["buckets"])
 
@@ -97,6 +104,8 @@ class SeriesTable:
 
     def get(self, group: str, labels: tuple[str, ...], cost: int, make: Make, now: float) -> Series:
         """The series of a label set, or those of `other` when there is no room for `cost` new ones at `now`."""
+        if labels == _folded(labels):
+            return self._folded(group, labels, make)
         key = group, labels
         series = self._named.get(key)
         if series is None:

@@ -36,7 +36,7 @@ class Contexts:
     found: Found | None = None
 
 
-def read(group: Group, settings: Interactions, question: str | None) -> Contexts:
+def read(group: Group, settings: Interactions, question: fields.Field) -> Contexts:
     """The contexts of a group; `flaw` and `partial` of the best source that says anything at all."""
     tried: list[str] = []
     flaw: values.Flaw = ""
@@ -52,14 +52,16 @@ def read(group: Group, settings: Interactions, question: str | None) -> Contexts
     return Contexts(flaw=flaw, found=Found("", "", tuple(tried)))
 
 
-def _sources(group: Group, settings: Interactions, question: str | None) -> Iterator[Contexts]:
+def _sources(group: Group, settings: Interactions, question: fields.Field) -> Iterator[Contexts]:
     for node, key, value in fields.own(group, settings.contexts):
         yield _listed(node, Piece(key, value), documents.passages(value), "retrieval")
     yield _retrieved(group)
     yield _returned(group)
-    yield from _handed_over(group, question)
+    yield from _handed_over(group, question.text)
     yield _from_tools(group)
     yield from _from_prompt(group)
+    if question.beside:
+        yield Contexts((question.beside,), "prompt", found=question.found)
 
 
 def _listed(node: Node, piece: Piece, found: documents.Passages | None, source: ContextSource) -> Contexts:

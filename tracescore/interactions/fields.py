@@ -22,12 +22,16 @@ _VARIABLES = (*prompt.QUESTION_NAMES, "user_message", "user_prompt")
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A text as read (None: not recorded), where it stood, and what hid it or is wrong with it."""
+    """A text as read (None: not recorded), where it stood, and what hid it or is wrong with it.
+
+    `beside`: the evidence around it, in a prompt that marks neither.
+    """
 
     text: str | None = None
     flaw: values.Flaw = ""
     found: Found | None = None
     history: tuple[Message, ...] = ()
+    beside: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class _Candidate:
     text: str | None
     flaw: values.Flaw = ""
     history: tuple[Message, ...] = ()
+    beside: str | None = None
 
 
 def question(group: Group, settings: Interactions) -> Field:
@@ -64,7 +69,7 @@ def _first(candidates: Iterable[_Candidate]) -> Field:
     for candidate in candidates:
         if candidate.text is not None and not (flaw == "redacted" and not candidate.text):
             found = Found(candidate.node.name, candidate.key, tuple(tried))
-            return Field(candidate.text, candidate.flaw, found, candidate.history)
+            return Field(candidate.text, candidate.flaw, found, candidate.history, candidate.beside)
         flaw = flaw or candidate.flaw
         tried.append(f"{candidate.node.name} @ {candidate.key}")
     return Field(None, flaw, Found("", "", tuple(tried)))
@@ -115,7 +120,7 @@ def _from_variables(node: Node) -> Iterator[_Candidate]:
 
 
 def _from_messages(group: Group, model: Node) -> _Candidate:
-    """The last user message of the answering call; of a rendered prompt only the part marked as the question."""
+    """The last user message of the answering call; of a rendered prompt only the part that is the question."""
     sent = calls.conversation(model)
     key = next((one.key for one in calls.sent(model)), "messages")
     flaw = values.worst(one.flaw for one in calls.sent(model))
@@ -127,20 +132,28 @@ def _from_messages(group: Group, model: Node) -> _Candidate:
     said = (sent[last].text or "").strip()
     if values.redacted(said):
         return _Candidate(model, key, None, "redacted")
-    text = _marked_question(said, [query for _, _, query in _queries(group)])
+    asked = _part_asked(said, group)
+    text = asked.question
     if text is not None and values.cut(text):
         cut = "truncated"
-    return _Candidate(model, key, text, cut, messages.history(sent, last))
+    return _Candidate(model, key, text, cut, messages.history(sent, last), asked.evidence)
 
 
-def _marked_question(said: str, queries: list[str]) -> str | None:
+def _part_asked(said: str, group: Group) -> prompt.Rendered:
+    """The question of a message; with the evidence only where the message does not mark it."""
     rendered = prompt.take_apart(said)
     if rendered.question is not None:
-        return rendered.question
-    if rendered.evidence is None:
-        return said
-    rest = said.replace(rendered.evidence, "")
-    return next((query for query in queries if query in rest), None)
+        return prompt.Rendered(rendered.question)
+    queries = [(node, query) for node, _, query in _queries(group)]
+    if rendered.evidence is not None:
+        rest = said.replace(rendered.evidence, "")
+        return prompt.Rendered(next((query for _, query in queries if query in rest), None))
+    first = min((model.start for model in group.of_kind("llm")), default=0)
+    searches = {values.squeezed(query): node for node, query in queries if node.kind != "embedding"}
+    if len(searches) != 1 or any(node.start > first for node in searches.values()):  # a model may have written them
+        return prompt.Rendered(said)
+    parted = prompt.split_at(said, next(iter(searches)))
+    return parted if parted.question is not None else prompt.Rendered(said)
 
 
 def _queries(group: Group) -> Iterator[tuple[Node, str, str]]:

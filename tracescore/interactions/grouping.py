@@ -7,6 +7,7 @@ one too; indexing, a bare retrieval and HTTP traffic are none.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Iterable, Sequence
 from functools import cached_property
@@ -109,10 +110,20 @@ def _worthy(node: Node) -> bool:
     return node.kind == "agent" or ("retriever" in node.kinds and not _quotes(node, answer))
 
 
+_FEW_WORDS = 2
+"""Words beside the passages from which on an output says something of its own."""
+
+
 def _quotes(node: Node, answer: str) -> bool:
-    """Whether an output is just what the retrieval below it found."""
+    """Whether an output is just what the retrieval below it found, and no answer that quotes it."""
     found = (documents.passages(piece.value) for below in walk(node) for piece in below.read("documents"))
-    return any(text in answer for passages in found if passages for text in passages.texts)
+    texts_found = [text for passages in found if passages for text in passages.texts if text.strip()]
+    if answer.lstrip().startswith(("[", "{")):  # documents as data, with whatever else they carry
+        return any(text in answer for text in texts_found)
+    beside = answer
+    for text in texts_found:
+        beside = beside.replace(text, " ")
+    return beside != answer and len(re.findall(r"\w+", beside)) < _FEW_WORDS
 
 
 @remembered

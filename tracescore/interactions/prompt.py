@@ -1,7 +1,8 @@
 """Rendered prompts taken apart again: which part is the user's question, which part is evidence.
 
 A part is taken only where the prompt itself marks it: by a label (`Question:`, `Context information is below.`), a
-tag (`<context>`), or a section (`[[ ## context ## ]]`). Where nothing is marked nothing is taken.
+tag (`<context>`), or a section (`[[ ## context ## ]]`). Where nothing is marked nothing is taken, unless a question
+known from elsewhere stands in the prompt.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tracescore.interactions.messages import Turn, last_user
+from tracescore.interactions.values import squeezed
 
 _SOURCE_WORDS = (
     r"passages?|contexts?|documents?|docs|sources?|excerpts?|search results?|results|knowledge(?: base)?|snippets?|"
@@ -55,6 +57,16 @@ _REWRITES = re.compile(
     r"condense[^.\n]{0,60}question|generate (?:a|an) [^.\n]{0,20}(?:search query|title)",
     re.IGNORECASE,
 )
+_INSTRUCTION = re.compile(
+    rf"""\s*(?:
+        you[ ]are|your[ ](?:task|job|role)|act[ ]as|(?:please[ ])?(?:answer|respond|reply|be)|do[ ]not|don't|never
+        |(?:use|using|based[ ]on|given)[ ](?:only[ ])?(?:the|this|these)[ ](?:following|above|below|{_SOURCE_WORDS})
+        |if[ ](?:you[ ](?:do[ ]not|don't|cannot|can't)|the[ ]answer)
+    )\b[^\n.:!?]{{0,200}}(?:[.:!](?=\s|$)|$|(?=\n))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_LEAD_IN = re.compile(r"(?:^|(?<=[.!?\n]))[^\n.!?:]{0,60}:[ \t]*[\"'“«]?\s*$")
+_LONGEST_QUERY = 2000
 _LABELS = 20
 """As many labels of a question, from the last one back, are looked at: a text may hold thousands of them."""
 QUESTION_NAMES = ("question", "query", "user_question", "user_query", "user_input", "input", "query_str", "q")
@@ -79,6 +91,41 @@ def take_apart(text: str) -> Rendered:
         return Rendered(question, evidence)
     question, bounds = _question(text)
     return Rendered(question, _evidence(text, bounds))
+
+
+def split_at(text: str, query: str) -> Rendered:
+    """An unmarked prompt parted at a question known from elsewhere; both None unless it stands there by itself.
+
+    It must end the prompt, or else stand there once, on a line of its own or in the first, with no other question at
+    the end; and the rest must be at least as long. Instructions that lead or follow the rest are no evidence.
+    """
+    words = query.split()
+    if not words or len(query) > min(_LONGEST_QUERY, len(text)):
+        return Rendered()
+    asked = r"\s+".join(map(re.escape, words))
+    places = re.compile(rf"(?:^|(?<=[:\"'“«>]))[ \t]*{asked}(?=[ \t]*(?:[\"'”»<]|$))", re.MULTILINE)
+    found = list(places.finditer(text))
+    if not found:
+        return Rendered()
+    before, after = text[: found[-1].start()], text[found[-1].end() :].lstrip(" \t\"'”»")
+    if after.strip():
+        alone = after[:1] == "\n" and (before[-1:] in ("", "\n") or "\n" not in before.lstrip())
+        if len(found) > 1 or not alone or after.rstrip().endswith("?"):
+            return Rendered()
+    rest = squeezed(before + " " + after)
+    return Rendered(squeezed(query), _beside(before, after)) if len(rest) >= len(squeezed(query)) else Rendered()
+
+
+def _beside(before: str, after: str) -> str | None:
+    """What stands around a question, without its lead-in and without instructions."""
+    pieces = []
+    for piece in (_LEAD_IN.sub("", before), after):
+        at = 0
+        while instruction := _INSTRUCTION.match(piece, at):
+            at = instruction.end()
+        end = _BREAK.search(piece, at)
+        pieces.append(_RULE.sub("", piece[at : end.start() if end else len(piece)]).strip())
+    return "\n\n".join(filter(None, pieces)) or None
 
 
 def question_in(text: str) -> str:

@@ -45,7 +45,7 @@ def read(trace: Trace, settings: Interactions, keep: Iterable[str] = ()) -> Read
 
 def _interaction(trace: Trace, group: Group, settings: Interactions, keep: Iterable[str]) -> Interaction:
     question, answer = fields.question(group, settings), fields.answer(group, settings)
-    evidence = contexts.read(group, settings, question.text)
+    evidence = contexts.read(group, settings, question)
     history = question.history or _history(group)
     failed = _failed(group, answer)
     root, labels = group.root, slices.Labels(group, settings)

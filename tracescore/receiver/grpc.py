@@ -63,7 +63,8 @@ async def serving_grpc(intake: Intake, address: str, patience: float = 10.0) -> 
         port = server.add_insecure_port(address)
     except RuntimeError:
         raise ListenError(f"{_SETTING}: cannot listen on {address}; set another address") from None
-    await server.start()
+    with anyio.CancelScope(shield=True):  # a start that is cancelled half-way leaves gRPC in a state it cannot leave
+        await server.start()
     try:
         yield f"{address.rpartition(':')[0]}:{port}"
     finally:

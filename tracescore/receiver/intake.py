@@ -218,6 +218,10 @@ class Intake:
             raise Refused("failed", f"internal error; send again in {self.retry_after:g} s") from None
 
 
+_MOST_MEMBERS = 64
+"""Each costs a copy of what follows it; exporters write one."""
+
+
 def inflate(body: bytes, encoding: str, max_size: int) -> bytes:
     """The body without its content encoding (gzip, deflate; empty or identity: as it is).
 
@@ -242,6 +246,8 @@ def inflate(body: bytes, encoding: str, max_size: int) -> bytes:
         if not inflater.eof:
             raise Refused("malformed", f"body: the {encoding} data ends too early, after {len(body)} bytes")
         parts.append(part)
+        if len(parts) > _MOST_MEMBERS:
+            raise Refused("malformed", f"body: at most {_MOST_MEMBERS} {encoding} members expected")
         rest, room = inflater.unused_data, room - len(part)
     return b"".join(parts)
 

@@ -211,7 +211,8 @@ def _integer(value: Any, low: int, high: int) -> int:
     if isinstance(value, str):
         whole = _DECIMAL.fullmatch(value) is not None
     else:
-        whole = isinstance(value, int | float) and not isinstance(value, bool) and float(value).is_integer()
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        whole = whole or (isinstance(value, float) and value.is_integer())
     if not whole or not low <= int(value) <= high:
         raise _Wrong(f"a whole number in [{low}, {high}] expected; got {_kind(value)}")
     return int(value)

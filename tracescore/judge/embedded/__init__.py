@@ -7,6 +7,7 @@ a model that understands the turns before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
@@ -36,6 +37,23 @@ class LocalEncoder(Protocol):
     def encode(self, texts: Sequence[str]) -> Sequence[EncodedText]:
         """One per text; blocks, so to be called inside `run` only."""
         ...
+
+
+_LONGEST, _LONGEST_EVIDENCE = 100_000, 2_000_000
+"""Characters of a text that is taken apart, and of evidence that is only searched: all wait while one is read."""
+_BLANKS = re.compile(r"\s{4,}")
+_MARKS = re.compile(r"([^\w\s])\1{3,}")
+
+
+def _read(*texts: str, most: int = _LONGEST) -> tuple[str, ...]:
+    """Texts as the rules read them: long runs of blanks or of one mark say nothing and cost patterns their time.
+
+    Raises JudgeError when they are too long together.
+    """
+    if (size := sum(map(len, texts))) > most:
+        raise JudgeError("judge_input_too_long", f"at most {most} characters expected; got {size}")
+    blanks = (_BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", text) for text in texts)
+    return tuple(_MARKS.sub(r"\1\1\1", text) for text in blanks)
 
 
 class EmbeddedJudge:
@@ -95,26 +113,30 @@ class EmbeddedSession:
 
     async def reverse_questions(self, answer: str, n: int) -> ReverseQuestions:
         """At most `n` texts for the questions that `answer` answers; fewer for a short answer."""
-        words = await self._run(lambda: abstention(answer))
-        questions = await self._run(lambda: pseudo_questions(answer, n))
+        (read,) = _read(answer)
+        words = await self._run(lambda: abstention(read))
+        questions = await self._run(lambda: pseudo_questions(read, n))
         return ReverseQuestions(questions, noncommittal=bool(words), words=words)
 
     async def required_parts(self, question: str, history: Sequence[Message]) -> RequiredParts:
         """The parts of a first question; JudgeError(needs_history) for a later one."""
         if history:
             raise JudgeError("needs_history", "the embedded judge reads first turns only")
-        return RequiredParts(await self._run(lambda: required_parts(question)), standalone=question)
+        (read,) = _read(question)
+        return RequiredParts(await self._run(lambda: required_parts(read)), standalone=question)
 
     async def claims(self, question: str, text: str) -> tuple[str, ...]:
         """The sentences of `text` that can be true or false, as they stand."""
         del question  # `verify` reads short answers with it
-        return await self._run(lambda: sentences.claims(text))
+        (read,) = _read(text)
+        return await self._run(lambda: sentences.claims(read))
 
     async def verify(
         self, statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str = ""
     ) -> tuple[Verdict | None, ...]:
         """One verdict per statement, never None, each with the sentence that matches best as its quote."""
-        return await self._run(lambda: verdicts(statements, evidence, vocabulary, question, self._encoder))
+        asked, *read = _read(question, *evidence, most=_LONGEST_EVIDENCE)
+        return await self._run(lambda: verdicts(statements, read, vocabulary, asked, self._encoder))
 
     async def _run(self, work: Callable[[], T]) -> T:
         try:

@@ -97,7 +97,7 @@ def _invert(fact: str) -> str:
 
 
 def _low(text: str) -> str:
-    return text if re.match(r"[A-Z]{2}|I\b|\W", text) else text[0].lower() + text[1:]
+    return text if not text or re.match(r"[A-Z]{2}|I\b|\W", text) else text[0].lower() + text[1:]
 
 
 def _turn(question: str) -> str:
