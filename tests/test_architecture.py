@@ -27,7 +27,7 @@ GROUND: dict[str, set[str]] = {
     "asgi": set(),
     "together": set(),
     "retrying": set(),
-    "listener": {"config_types", "errors"},
+    "listener": {"asgi", "config_types", "errors"},
     "openai_endpoint": {"errors", "retrying"},
     "buckets": set(),
     "ledger": {"buckets", "model"},
