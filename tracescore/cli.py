@@ -22,12 +22,14 @@ from rich.console import Console
 from rich.progress import Progress
 
 from tracescore import __version__, config_file, logs
-from tracescore.config import Config, OtlpExporter, cross_checks
+from tracescore.config import Config, EmbedderSettings, JudgeSettings, OtlpExporter
+from tracescore.config_checks import cross_checks
 from tracescore.config_types import host_port
 from tracescore.errors import ConfigError, TracescoreError, UsageError
 from tracescore.model import MEASURES
 
 if TYPE_CHECKING:
+    from tracescore.embedder import Embedder
     from tracescore.service import Scorer
 
 app = typer.Typer(
@@ -83,8 +85,8 @@ def root(*, version: Annotated[bool, typer.Option("--version", help="Print the v
         raise typer.Exit
 
 
-def _configured(path: Path | None, otlp_out: str | None = None) -> Config:
-    config = config_file.load(path) if path else Config()
+def _configured(path: Path | None, otlp_out: str | None = None, *, secrets: bool = False) -> Config:
+    config = config_file.load(path, secrets=secrets) if path else Config()
     if otlp_out is None:
         return config
     try:
@@ -92,8 +94,8 @@ def _configured(path: Path | None, otlp_out: str | None = None) -> Config:
     except ValueError:  # pydantic's, or urlsplit's for a port that is none
         raise UsageError(f"--otlp-out: http://HOST:PORT or https://HOST expected; got {otlp_out!r}") from None
     config = config.model_copy(update={"exporters": config.exporters.model_copy(update={"otlp": target})})
-    for _, what in cross_checks(config):
-        raise UsageError(f"--otlp-out: {otlp_out} {what}")
+    for conflict in cross_checks(config):
+        raise UsageError(f"--otlp-out: {otlp_out} {conflict.what}")
     return config
 
 
@@ -103,7 +105,7 @@ def serve(config: ConfigPath = None, otlp_out: OtlpOut = None) -> None:
     from tracescore.service import Service
 
     logs.to_stderr()
-    service = Service(_configured(config, otlp_out))
+    service = Service(_configured(config, otlp_out, secrets=True))
     _run(partial(_until_signal, service.run))
 
 
@@ -137,22 +139,45 @@ def check(
 ) -> None:
     """Validates a configuration and opens nothing; with --probe, asks the judge and the embedder."""
     logs.to_stderr(logging.ERROR)
-    config = config_file.load(file)
+    config = config_file.load(file, secrets=True)
     from tracescore.service import Service
 
     service = Service(config)
     if probe:
-        _run(partial(_probe, service.scorer))
+        failures: list[str] = []
+        _run(partial(_probe, service.scorer, config, failures))
+        if failures:
+            raise UsageError("\ntracescore: ".join(failures))
     typer.echo(f"{file}: fine; judge {service.scorer.judge.name}, measures {', '.join(config.measures)}")
 
 
-async def _probe(scorer: Scorer) -> None:
+async def _probe(scorer: Scorer, config: Config, failures: list[str]) -> None:
+    """Asks the judge and, where one is needed, the embedder; says where it asked and adds what failed to `failures`."""
+    asked = {f"judge {scorer.judge.name} {_where(config.judge)}": scorer.judge.probe}
+    if scorer.embedder is not None:
+        asked[f"embedder {scorer.embedder.name} {_where(config.embedder)}"] = partial(_embed, scorer.embedder)
     try:
-        await scorer.judge.probe()
-        if scorer.embedder is not None:
-            await scorer.embedder.embed(["Is anybody there?"])
+        for what, ask in asked.items():
+            try:
+                await ask()
+            except TracescoreError as error:
+                failures.append(f"{what}: {error}")
+            else:
+                typer.echo(f"{what}: answers")
     finally:
         await scorer.close()
+
+
+async def _embed(embedder: Embedder) -> None:
+    await embedder.embed(["Is anybody there?"])
+
+
+def _where(settings: JudgeSettings | EmbedderSettings) -> str:
+    """Where a judge or an embedder is asked; credentials that stand in its URL are not shown."""
+    if settings.kind != "openai":
+        return "in this process"
+    url = urlsplit(settings.base_url)
+    return f"at {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
 
 
 @app.command()
