@@ -5,7 +5,9 @@ Exit status: 0 fine, 1 a check failed, 2 wrong use or configuration. Errors are 
 
 from __future__ import annotations
 
+import io
 import logging
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
@@ -53,6 +55,9 @@ SCORE_KEYS = "A line each: question, answer, contexts?, reference?, history?"
 
 def main() -> NoReturn:
     """Runs the command line and ends the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without a character is no reason to fail
     try:
         app()
     except TracescoreError as error:
@@ -128,7 +133,20 @@ async def _until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
 
 
 def _run(main_function: Callable[[], Awaitable[None]]) -> None:
-    anyio.run(main_function, backend_options={"use_uvloop": True})
+    """Runs an async function; Ctrl-C inside it is an exception, so that what it has begun is put right."""
+    outside = signal.getsignal(signal.SIGINT)
+    if outside is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        anyio.run(main_function, backend_options={"use_uvloop": True})
+    finally:
+        signal.signal(signal.SIGINT, outside)
+
+
+def _print_json(row: object) -> None:
+    """A line of JSON, in UTF-8 whatever the terminal's encoding is."""
+    sys.stdout.buffer.write(orjson.dumps(row) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 @app.command()
@@ -191,7 +209,7 @@ def inspect(
     from tracescore.inspect_files import inspect as inspected
 
     for row in inspected(files, _configured(config).interactions, explain=explain):
-        sys.stdout.write(orjson.dumps(row).decode() + "\n")
+        _print_json(row)
 
 
 @app.command()
@@ -226,7 +244,7 @@ async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageErro
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
             task = progress.add_task("scoring", total=len(lines))
             async for row in score_file.score(lines, scorer.evaluators, scorer.judge, refuse, redactor.interaction):
-                sys.stdout.write(orjson.dumps(row).decode() + "\n")
+                _print_json(row)
                 progress.advance(task)
     finally:
         await scorer.close()
@@ -247,9 +265,12 @@ def demo(
     ] = None,
 ) -> None:
     """A sample RAG app sends good and bad answers; watch how they score. Needs no key and no configuration."""
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        del os.environ[name]  # meant for other apps; the sample app's SDK reads them, some when it is imported
     from tracescore.demo import run as demo_run
 
     logs.to_stderr(logging.WARNING)
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the sample app says once what it says every time
     if send_to is not None:
         _run(partial(_until_signal, partial(demo_run.send, _destination(send_to, exit_after))))
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -88,8 +89,13 @@ def test_a_broken_line_is_named_and_the_rest_is_scored(tmp_path: Path) -> None:
 
 
 @local
-def test_the_demo_tells_bad_answers_from_good_ones_and_ends_by_itself() -> None:
-    done = run("demo", "--exit-after", "20")
+def test_the_demo_tells_bad_answers_from_good_ones_and_ends_by_itself_whatever_the_terminal_and_environment() -> None:
+    of_other_apps = {
+        "OTEL_BSP_MAX_QUEUE_SIZE": "1",
+        "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "x",
+        "OTEL_SDK_DISABLED": "true",
+    }
+    done = run("demo", "--exit-after", "20", PYTHONIOENCODING="ascii", **of_other_apps)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "off-topic" in done.stdout
     assert "/metrics" in done.stdout
@@ -139,3 +145,18 @@ def test_without_the_local_extra_serve_says_in_one_line_what_to_install_or_confi
     (line,) = done.stderr.splitlines()
     assert "pip install '.[local]'" in line
     assert "a judge of kind openai" in line
+
+
+def test_ctrl_c_while_it_starts_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    # In place of one of the packages that are imported at the start, so that it comes at that very moment.
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    begin = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    done = subprocess.run(
+        [sys.executable, "-c", f"{begin} runpy.run_module('tracescore', run_name='__main__')", "--version"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
