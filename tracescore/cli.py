@@ -208,8 +208,13 @@ def inspect(
     """Prints what can be read out of OTLP files: one JSON line per interaction."""
     from tracescore.inspect_files import inspect as inspected
 
-    for row in inspected(files, _configured(config).interactions, explain=explain):
+    refused: list[TracescoreError] = []
+    for row in inspected(files, _configured(config).interactions, refused.append, explain=explain):
         _print_json(row)
+    for refusal in refused:
+        sys.stderr.write(f"tracescore: {refusal}\n")
+    if refused:
+        raise typer.Exit(2)
 
 
 @app.command()

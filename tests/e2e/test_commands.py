@@ -81,10 +81,12 @@ def test_a_follow_up_needs_a_judge_that_reads_the_history(tmp_path: Path) -> Non
 @local
 def test_a_broken_line_is_named_and_the_rest_is_scored(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
-    file.write_text(f'{json.dumps(RATE)}\nnot json\n{{"question": 1}}\n\n{json.dumps(WINDOW)}\n')
+    misspelt = '{"question": "Who?", "anwser": "I."}'
+    file.write_text(f'{json.dumps(RATE)}\nnot json\n{{"question": 1}}\n\n{json.dumps(WINDOW)}\n{misspelt}\n')
     done = run("score", str(file))
     assert done.returncode == 2
-    assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["line 2", "line 3"]
+    assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["line 2", "line 3", "line 6"]
+    assert done.stderr.splitlines()[2].endswith("anwser: unknown key; did you mean 'answer'?")
     assert len(done.stdout.splitlines()) == 2
 
 
@@ -128,13 +130,16 @@ def test_inspect_prints_a_json_line_for_every_interaction() -> None:
     assert all(keys | {"contexts", "context_source", "found"} <= set(row) for row in rows)
 
 
-def test_inspect_refuses_a_file_that_is_no_otlp_with_one_line(tmp_path: Path) -> None:
-    file = tmp_path / "x.pb"
-    file.write_bytes(b"\xff\xff\xff")
-    done = run("inspect", str(file))
+def test_inspect_refuses_files_that_are_no_otlp_with_a_line_each_and_reads_the_others(tmp_path: Path) -> None:
+    strange = {"x.pb": "\xff\xff", "a.json": '{"some": "thing"}', "b.json": "[1]", "c.json": '{"resourceMetrics": []}'}
+    for name, content in strange.items():
+        (tmp_path / name).write_text(content)
+    good = str(CAPTURES / "llamaindex-openinference.018.traces.pb")
+    done = run("inspect", *(str(tmp_path / name) for name in strange), good, PYTHONIOENCODING="ascii")
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "x.pb" in done.stderr
+    for line, name in zip(done.stderr.splitlines(), strange, strict=True):
+        assert line.startswith(f"tracescore: {tmp_path / name}: ")
+    assert done.stdout == run("inspect", good).stdout != ""
 
 
 def test_without_the_local_extra_serve_says_in_one_line_what_to_install_or_configure(tmp_path: Path) -> None:
