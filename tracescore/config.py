@@ -37,7 +37,7 @@ class Receiver(Section):
 
     grpc: Listener = Listener(listen="127.0.0.1:4317")
     http: Listener = Listener(listen="127.0.0.1:4318")
-    max_request: Size = Field(default=16 * 2**20, ge=2**10, le=2**31 - 1)
+    max_request: Size = Field(default=16 * 2**20, le=2**31 - 1)
     """Largest request body, after decompression."""
     retry_after: Duration = Field(default=2.0, ge=1.0)
     """What a sender is told to wait while the held traces fill the budget."""
@@ -52,7 +52,7 @@ class Assembly(Section):
     """The same for a trace whose root, or the parent of some span, has not come."""
     max_wait: Duration = 300.0
     """A trace is read this long after its first span, whatever is missing."""
-    max_held: Size = Field(default=256 * 2**20, ge=2**10)
+    max_held: Size = 256 * 2**20
     """Budget for the raw spans held; at the limit senders are asked to come back later."""
 
 
