@@ -20,9 +20,8 @@ from deploy.prometheus import cases, rules
 from tests.results import relevancy, result
 from tests.servers import binary
 from tests.showcase import replicas
-from tracescore.config import is_loopback
 from tracescore.config_file import load
-from tracescore.config_types import host_port
+from tracescore.config_types import host_port, is_loopback
 from tracescore.exporters.otlp_messages import evaluation_span
 from tracescore.model import LIVE_MEASURES, Score
 
