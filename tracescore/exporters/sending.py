@@ -28,10 +28,10 @@ _log = logging.getLogger("tracescore.exporters")
 
 R = TypeVar("R")
 
-_MAX_BATCH = 256
-_MAX_BATCH_BYTES = 1 << 20
+MAX_BATCH = 256
+MAX_BATCH_BYTES = 1 << 20
 """A batch is closed beyond either; receivers take 4 MiB by default."""
-_FIRST_BACKOFF, _MAX_BACKOFF = 0.5, 30.0
+FIRST_BACKOFF, MAX_BACKOFF = 0.5, 30.0
 """Seconds: the first pause, and the longest."""
 
 Dropped = Literal["queue_full", "refused", "rejected", "not_found", "retries_exhausted", "shutdown", "internal_error"]
@@ -88,7 +88,7 @@ class _Parcel(Generic[R]):
     end: Callable[[], None]
     due: float = 0.0
     since: float | None = None
-    wait: float = field(default_factory=lambda: _FIRST_BACKOFF)
+    wait: float = field(default_factory=lambda: FIRST_BACKOFF)
 
 
 class Lanes:
@@ -209,7 +209,7 @@ class Sender(Generic[R]):
     def _batch(self) -> list[_Parcel[R]]:
         batch: list[_Parcel[R]] = []
         size = 0
-        while self._ready and len(batch) < _MAX_BATCH and size < _MAX_BATCH_BYTES:
+        while self._ready and len(batch) < MAX_BATCH and size < MAX_BATCH_BYTES:
             batch.append(self._ready.popleft())
             size += batch[-1].size
         return batch
@@ -237,25 +237,25 @@ class Sender(Generic[R]):
 
     async def _until_taken(self, batch: Sequence[_Parcel[R]]) -> Answer:
         """Tries until the batch is accepted, refused or unknown, or until it has been tried long enough."""
-        wait, clock = _FIRST_BACKOFF, self._timing.clock
+        wait, clock = FIRST_BACKOFF, self._timing.clock
         begun = clock()
         while True:
             answer = await self._send([parcel.records for parcel in batch])
             self._lane.failed.inc(answer.outcome != "accepted")
             self._say(answer)
-            pause = answer.after or wait * _jitter()  # "again in 0 s" says nothing
+            pause = answer.after or wait * jitter()  # "again in 0 s" says nothing
             if answer.outcome != "again" or clock() + pause - begun > self._limits.give_up:
                 return answer
             await self._timing.sleep(pause)
-            wait = min(_MAX_BACKOFF, wait * 2)
+            wait = min(MAX_BACKOFF, wait * 2)
 
     def _put_off(self, parcels: Sequence[_Parcel[R]]) -> None:
         """Results the destination does not know yet are tried again later, or given up."""
         now = self._timing.clock()
         for parcel in parcels:
             parcel.since = now if parcel.since is None else parcel.since
-            parcel.due = now + parcel.wait * _jitter()
-            parcel.wait = min(_MAX_BACKOFF, parcel.wait * 2)
+            parcel.due = now + parcel.wait * jitter()
+            parcel.wait = min(MAX_BACKOFF, parcel.wait * 2)
             if parcel.due - parcel.since > self._limits.give_up:
                 self._end([parcel], "not_found")
             else:
@@ -291,6 +291,6 @@ class Sender(Generic[R]):
             _log.warning('event=delivery_%s exporter=%s detail="%s" rejected=%d', *what)
 
 
-def _jitter() -> float:
+def jitter() -> float:
     """Spreads the pauses of replicas."""
     return random.uniform(0.8, 1.2)  # noqa: S311 - hides nothing

@@ -34,6 +34,10 @@ CREATE TABLE pieces (
     digest INTEGER NOT NULL, parent_span_id BLOB NOT NULL, origin INTEGER NOT NULL, body BLOB NOT NULL
 );
 CREATE UNIQUE INDEX piece ON pieces (trace_id, span_id, kind, digest);
+CREATE TABLE withheld (
+    trace_id BLOB NOT NULL, span_id BLOB NOT NULL, digest INTEGER NOT NULL, at REAL NOT NULL, envelope BLOB NOT NULL,
+    request BLOB NOT NULL, PRIMARY KEY (trace_id, span_id, digest)
+);
 CREATE TABLE traces (
     trace_id BLOB PRIMARY KEY, read_op INTEGER NOT NULL DEFAULT 0, closed_at REAL NOT NULL DEFAULT 0,
     gone_op INTEGER NOT NULL DEFAULT 0, gone_at REAL NOT NULL DEFAULT 0, ids BLOB NOT NULL DEFAULT x''
