@@ -375,5 +375,6 @@ class Withheld(NamedTuple):
 
     trace_id: bytes
     span_id: bytes
+    parent_span_id: bytes
     envelope: Envelope
     request: bytes

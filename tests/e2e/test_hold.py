@@ -134,15 +134,19 @@ def test_a_judge_that_is_too_slow_makes_scores_late_and_loses_no_span(tmp_path: 
 
 
 def test_spans_kept_back_outlive_the_process_and_get_their_scores_from_the_next(tmp_path: Path) -> None:
-    def away(request: Request) -> Reply:
-        return sensible(request) if request.is_probe else Reply(disconnect=True)
+    judged = threading.Event()
 
-    with otlp_sink() as sink, openai_server(away) as judge:
+    def held_up(request: Request) -> Reply:
+        if not request.is_probe:
+            judged.wait(60)
+        return sensible(request)
+
+    with otlp_sink() as sink, openai_server(held_up) as judge:
         config = settings(tmp_path, judge, to(sink))
         with serving(tmp_path, config) as service:
             contexts = ask(service, GOOD, HALF)
             service.wait_value(2, "tracescore_interactions_total")
-        judge.script = sensible
+        judged.set()
         with serving(tmp_path, config) as service:
             service.wait_value(2, "tracescore_exporters_forward_attached_results_total", outcome="in_time")
             received = sink.wait(spans=8)

@@ -219,9 +219,16 @@ async def test_at_the_end_everything_goes_and_what_is_not_taken_stays_in_the_spo
     assert rig.gone == []
 
 
-async def test_only_spans_of_a_convention_are_kept_and_only_while_there_is_room(sink: Sink) -> None:
+async def test_spans_of_a_convention_and_those_above_them_are_kept_and_only_while_there_is_room(sink: Sink) -> None:
+    genai = {"gen_ai.system": "x"}
     async with rig_of(sink, max_held="1MiB") as rig:
-        assert not rig.hold.wants(raw_span(span(1, attrs={"http.route": "/ask"})))
-        assert rig.hold.wants(raw_span(span(1, attrs={"gen_ai.system": "x"})))
-        rig.take(1, attrs={"k": "x" * 2**20})
-        assert not rig.hold.wants(raw_span(span(2, attrs={"gen_ai.system": "x"})))
+        model, chain, root = span(1, 2, attrs=genai), span(2, 3), span(3)
+        beside, elsewhere = span(4, 3), span(2, trace=2)
+        request = [raw_span(each) for each in (beside, model, elsewhere, chain, root)]
+        assert rig.hold.wanted(request) == {(each.trace_id, each.span_id) for each in (model, chain, root)}
+        rig.take(1, parent=2)
+        assert rig.hold.wanted([raw_span(chain), raw_span(root)]) == {(s.trace_id, s.span_id) for s in (chain, root)}
+        rig.hold.read(trace_id(1), set())
+        assert not rig.hold.wanted([raw_span(chain)])
+        rig.take(5, attrs={"k": "x" * 2**20})
+        assert not rig.hold.wanted([raw_span(model)])

@@ -50,6 +50,7 @@ class Hold:
         self._settings, self._forwarder, self._marked, self._clock = settings, forwarder, marked, clock
         self._since: dict[Withheld, float] = {}  # in that order
         self._traces: dict[bytes, set[Withheld]] = {}
+        self._parents: dict[bytes, set[bytes]] = {}  # of spans that are kept back, by trace
         self._bytes = 0
         self._outbox = Outbox(forwarder.deliver, registry, timing)
         self.settled: Callable[[Result], None] = lambda _: None
@@ -57,14 +58,24 @@ class Hold:
         """Told of spans that the destination has taken, or refused for good."""
         self._metrics = _Metrics(registry, self)
 
-    def wants(self, span: RawSpan) -> bool:
-        """Whether the span is to be kept back: it may get scores, and there is room for it."""
-        return self._bytes < self._settings.max_held and self._marked(span)
+    def wanted(self, spans: Iterable[RawSpan]) -> set[tuple[bytes, bytes]]:
+        """Trace id and span id of those that are to be kept back: they may get scores, and there is room for them.
 
-    def withheld(self, envelope: Envelope, alone: Iterable[tuple[tuple[bytes, bytes], bytes]]) -> list[Withheld]:
-        """The spans as they are kept: `alone` are (trace id, span id) and a request that holds that span alone."""
+        These are the spans of a convention and those above them, which end, and so come, after them.
+        """
+        found: set[tuple[bytes, bytes]] = set()
+        parents: set[tuple[bytes, bytes]] = set()
+        for span in spans if self._bytes < self._settings.max_held else ():
+            ids = span.trace_id, span.span_id
+            if ids in parents or span.span_id in self._parents.get(span.trace_id, ()) or self._marked(span):
+                found.add(ids)
+                parents.add((span.trace_id, span.parent_span_id))
+        return found
+
+    def withheld(self, envelope: Envelope, alone: Iterable[tuple[bytes, bytes, bytes, bytes]]) -> list[Withheld]:
+        """The spans as they are kept: `alone` are trace, span and parent id, and a request that holds that span."""
         envelope = envelope._replace(headers=tuple(self._forwarder.lasting(envelope.headers)))
-        return [Withheld(*ids, envelope, request) for ids, request in alone]
+        return [Withheld(*ids, envelope, request) for *ids, request in alone]
 
     def take(self, spans: Sequence[Withheld], at: float) -> None:
         """Keeps spans back from `at` (Unix seconds) on; those it has already change nothing."""
@@ -72,6 +83,7 @@ class Hold:
             if span not in self._since:
                 self._since[span] = at
                 self._traces.setdefault(span.trace_id, set()).add(span)
+                self._parents.setdefault(span.trace_id, set()).add(span.parent_span_id)
                 self._bytes += _size(span)
 
     def read(self, trace_id: bytes, targets: Collection[str]) -> None:
@@ -121,7 +133,7 @@ class Hold:
         of_trace = self._traces[span.trace_id]
         of_trace.remove(span)
         if not of_trace:
-            del self._traces[span.trace_id]
+            del self._traces[span.trace_id], self._parents[span.trace_id]
         self._bytes -= _size(span)
         self._metrics.released(reason)
 

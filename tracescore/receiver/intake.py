@@ -6,7 +6,7 @@ Refused or accepted, retryable or not, is decided here and nowhere else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Literal, Protocol, TypeVar, get_args
@@ -21,7 +21,7 @@ from tracescore.config import Receiver as Settings
 from tracescore.errors import DecodeError, SpoolError, TracescoreError
 from tracescore.model import Envelope, RawLog, RawSpan, Withheld
 from tracescore.receiver import otlp_json
-from tracescore.receiver.parting import Ids, part
+from tracescore.receiver.parting import Alone, Ids, part
 from tracescore.receiver.split import Admits, Split, split_logs, split_traces
 from tracescore.wire import WINDOW_BITS, compress
 
@@ -137,12 +137,12 @@ class Relay(Protocol):
 class Hold(Protocol):
     """Keeps spans back until they have their scores."""
 
-    def wants(self, span: RawSpan) -> bool:
-        """Whether the span is to be kept back: it may get scores, and there is room for it."""
+    def wanted(self, spans: Iterable[RawSpan]) -> Collection[Ids]:
+        """Trace id and span id of the spans that are to be kept back: they may get scores, and there is room."""
         ...
 
-    def withheld(self, envelope: Envelope, alone: Iterable[tuple[Ids, bytes]]) -> list[Withheld]:
-        """The spans as they are kept: `alone` are their ids, and requests that hold one each."""
+    def withheld(self, envelope: Envelope, alone: Iterable[Alone]) -> list[Withheld]:
+        """The spans as they are kept."""
         ...
 
 
@@ -225,7 +225,7 @@ class Intake:
             self.check_room()
             plain = inflate(body, encoding, self.max_request)
             split = self._split("traces", plain, envelope.json)
-            wanted = {(span.trace_id, span.span_id) for span in split.spans if hold.wants(span)}
+            wanted = hold.wanted(split.spans)
             rest, alone = part(plain, wanted, json=envelope.json) if wanted else (plain, [])
             await self._hand_on(split, hold.withheld(envelope, alone))
         except Refused as refused:

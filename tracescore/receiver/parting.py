@@ -17,14 +17,20 @@ Ids = tuple[bytes, bytes]
 """Trace id and span id."""
 
 
-class Parted(NamedTuple):
-    """`alone`: the wanted spans, each with its ids and as the request that would hold it alone.
+class Alone(NamedTuple):
+    """A span with its ids, as the request that would hold it alone."""
 
-    `rest`: the request without them, None when nothing is left of it.
-    """
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    request: bytes
+
+
+class Parted(NamedTuple):
+    """`alone`: the wanted spans. `rest`: the request without them, None when nothing is left of it."""
 
     rest: bytes | None
-    alone: list[tuple[Ids, bytes]]
+    alone: list[Alone]
 
 
 def part(body: bytes, wanted: Collection[Ids], *, json: bool) -> Parted:
@@ -44,11 +50,11 @@ def _part_protobuf(body: bytes, wanted: Collection[Ids]) -> Parted:
             spans = list(scope.spans)
             del scope.spans[:]
             for span in spans:
-                if (ids := (span.trace_id, span.span_id)) in wanted:
+                if (span.trace_id, span.span_id) in wanted:
                     one = ExportTraceServiceRequest(resource_spans=[group])
                     one.resource_spans[0].scope_spans.append(scope)
                     one.resource_spans[0].scope_spans[0].spans.append(span)
-                    alone.append((ids, one.SerializeToString()))
+                    alone.append(Alone(span.trace_id, span.span_id, span.parent_span_id, one.SerializeToString()))
             left = [span for span in spans if (span.trace_id, span.span_id) not in wanted]
             if left or not spans:
                 stay.append((scope, left))
@@ -73,7 +79,7 @@ def _part_json(body: bytes, wanted: Collection[Ids]) -> Parted:
             for span in spans:
                 if (ids := _ids(span)) in wanted:
                     one = {**group, scopes_key: [{**scope, spans_key: [span]}]}
-                    alone.append((ids, dumps({groups_key: [one]})))
+                    alone.append(Alone(*ids, _id(span, "parentSpanId", "parent_span_id"), dumps({groups_key: [one]})))
                 else:
                     left.append(span)
             if left or not spans:
@@ -90,5 +96,8 @@ def _listed(item: dict[str, Any], *keys: str) -> tuple[str, list[Any]]:
 
 
 def _ids(span: dict[str, Any]) -> Ids:
-    trace_id, span_id = (span.get(a) or span.get(b) or "" for a, b in (("traceId", "trace_id"), ("spanId", "span_id")))
-    return bytes.fromhex(trace_id), bytes.fromhex(span_id)
+    return _id(span, "traceId", "trace_id"), _id(span, "spanId", "span_id")
+
+
+def _id(span: dict[str, Any], *keys: str) -> bytes:
+    return bytes.fromhex(next((span[key] for key in keys if span.get(key)), ""))

@@ -86,8 +86,11 @@ class Pieces:
             rows.append((op, self.at, *ids, b"", origin, log.record))
         tables.db.executemany("INSERT OR IGNORE INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
         tables.db.executemany(
-            "INSERT OR IGNORE INTO withheld VALUES (?, ?, ?, ?, ?, ?)",
-            [(*_key(each), self.at, encode_envelope(each.envelope), each.request) for each in self.withheld],
+            "INSERT OR IGNORE INTO withheld VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (*_key(each), self.at, each.parent_span_id, encode_envelope(each.envelope), each.request)
+                for each in self.withheld
+            ],
         )
 
 

@@ -35,8 +35,8 @@ CREATE TABLE pieces (
 );
 CREATE UNIQUE INDEX piece ON pieces (trace_id, span_id, kind, digest);
 CREATE TABLE withheld (
-    trace_id BLOB NOT NULL, span_id BLOB NOT NULL, digest INTEGER NOT NULL, at REAL NOT NULL, envelope BLOB NOT NULL,
-    request BLOB NOT NULL, PRIMARY KEY (trace_id, span_id, digest)
+    trace_id BLOB NOT NULL, span_id BLOB NOT NULL, digest INTEGER NOT NULL, at REAL NOT NULL,
+    parent_span_id BLOB NOT NULL, envelope BLOB NOT NULL, request BLOB NOT NULL, PRIMARY KEY (trace_id, span_id, digest)
 );
 CREATE TABLE traces (
     trace_id BLOB PRIMARY KEY, read_op INTEGER NOT NULL DEFAULT 0, closed_at REAL NOT NULL DEFAULT 0,

@@ -109,9 +109,11 @@ class Stored:
 
     def withheld(self) -> Iterator[tuple[Withheld, float]]:
         """Spans that are kept back, and since when, the longest kept first."""
-        rows = self._db.execute("SELECT at, trace_id, span_id, envelope, request FROM withheld ORDER BY at, rowid")
-        for at, trace_id, span_id, envelope, request in rows:
-            yield Withheld(trace_id, span_id, decode_envelope(envelope), request), at
+        rows = self._db.execute(
+            "SELECT at, trace_id, span_id, parent_span_id, envelope, request FROM withheld ORDER BY at, rowid"
+        )
+        for at, *ids, envelope, request in rows:
+            yield Withheld(*ids, decode_envelope(envelope), request), at
 
     def gone(self) -> Iterator[tuple[bytes, float, array[int]]]:
         """(trace id, since when, ids of its pieces) of traces of which no more is known, the longest known first."""
