@@ -31,6 +31,7 @@ from tracescore.spool.changes import (
     Finished,
     Gone,
     Lost,
+    Owing,
     PassedOn,
     Pieces,
     Reading,
@@ -96,7 +97,7 @@ class Keeper:
             hold.gone = self._passed_on
         for exporter in exporters:
             if isinstance(exporter, Delivering):
-                exporter.settled = partial(self._settled, exporter.name)
+                exporter.settled, exporter.kept = partial(self._settled, exporter.name), spool.durable
 
     # ---------------------------------------------------------------- the receiver's sink
 
@@ -192,9 +193,10 @@ class Keeper:
             if epochs is not None:
                 self._resume_epochs(epochs, stored.fact(_EPOCH + epochs.judge))
             args = (stored, self._ledger, self._once, self._exporters, self._config.measures)
+            restart.resume_hold(stored, self._hold)  # first: what is owed may be about a span that is kept back
             waiting = await restart.resume_counts(*args)
             restart.resume_assembly(stored, self._assembly)
-            restart.resume_hold(stored, self._hold)
+            self._spool.note(Owing([each.name for each in self._exporters if isinstance(each, Delivering)]))
             for known, interaction in restart.reread(stored, waiting, read):
                 self._wait_again(known.at, interaction, enqueue)
             shown = (self._config.spool.path, len(waiting), self._assembly.open_traces)

@@ -55,6 +55,8 @@ class Delivering(Exporter, Protocol):
     name: str
     settled: Callable[[Result], None]
     """To be called for every result that has been delivered or given up; replaced by the service."""
+    kept: bool
+    """Whether what is left at the end is kept for a next process; set by the service."""
 
 
 def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter:

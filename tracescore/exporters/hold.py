@@ -54,6 +54,7 @@ class Hold:
         self._bytes = 0
         self._outbox = Outbox(forwarder.deliver, registry, timing)
         self.settled: Callable[[Result], None] = lambda _: None
+        self.kept = False
         self.gone: Callable[[Sequence[Withheld]], None] = lambda _: None
         """Told of spans that the destination has taken, or refused for good."""
         self._metrics = _Metrics(registry, self)
@@ -75,7 +76,7 @@ class Hold:
     def withheld(self, envelope: Envelope, alone: Iterable[tuple[bytes, bytes, bytes, bytes]]) -> list[Withheld]:
         """The spans as they are kept: `alone` are trace, span and parent id, and a request that holds that span."""
         envelope = envelope._replace(headers=tuple(self._forwarder.lasting(envelope.headers)))
-        return [Withheld(*ids, envelope, request) for *ids, request in alone]
+        return [Withheld(trace, span, parent, envelope, request) for trace, span, parent, request in alone]
 
     def take(self, spans: Sequence[Withheld], at: float) -> None:
         """Keeps spans back from `at` (Unix seconds) on; those it has already change nothing."""

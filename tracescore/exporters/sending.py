@@ -4,8 +4,8 @@
 take it, and counts a record as sent when it has been acknowledged. A destination may also say that it does not know
 yet what some records are about: those wait for a while beside the queue, and nothing waits for them.
 
-Whoever puts records learns when they have been acknowledged or given up. What is left at `close` is dropped without
-that: a next process may be given it again.
+Whoever puts records learns when they have been acknowledged or given up. What is left at `close` is dropped and
+counted, unless it is `kept` for a next process, which is given it again.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ class Sender(Generic[R]):
         self._held = 0  # parcels not yet at their end, those under way included
         self._wake, self._idle = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._healthy = True
+        self._healthy, self._kept = True, False
         lane.waiting.set_function(lambda: self._held)
 
     def put(self, records: Sequence[R], end: Callable[[], None]) -> None:
@@ -172,8 +172,12 @@ class Sender(Generic[R]):
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"exporter {self._lane.name}")
 
-    async def close(self) -> None:
-        """Waits a while for everything to be delivered, then ends the task and drops and counts the rest."""
+    async def close(self, *, kept: bool = False) -> None:
+        """Waits a while for everything to be delivered, then ends the task.
+
+        The rest is dropped and counted, or `kept` for a next process and not this one's to count.
+        """
+        self._kept = kept
         try:
             if self._held:
                 with anyio.move_on_after(self._limits.flush):
@@ -265,7 +269,7 @@ class Sender(Generic[R]):
         """Counts results that are done with: `lost` of their records (None: all) were dropped for `reason`."""
         records = sum(len(parcel.records) for parcel in parcels)
         lost = records if lost is None else min(lost, records)
-        if lost:
+        if lost and not (self._kept and reason == "shutdown"):
             self._lane.dropped[reason].inc(lost)
         self._lane.sent.inc(records - lost)
         self._held -= len(parcels)

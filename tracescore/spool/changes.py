@@ -250,6 +250,20 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True)
+class Owing:
+    """These are the exporters that there are: what is owed to others will never be delivered."""
+
+    exporters: Sequence[str]
+    refusable: bool = False
+
+    def write(self, tables: Tables, op: int) -> None:
+        """It is owed no longer."""
+        del op
+        places = ", ".join("?" * len(self.exporters))
+        tables.db.execute(f"DELETE FROM owed WHERE exporter NOT IN ({places})", self.exporters)  # noqa: S608
+
+
+@dataclass(frozen=True, slots=True)
 class Fact:
     """One named value replaces another."""
 

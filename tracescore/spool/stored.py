@@ -113,7 +113,7 @@ class Stored:
             "SELECT at, trace_id, span_id, parent_span_id, envelope, request FROM withheld ORDER BY at, rowid"
         )
         for at, *ids, envelope, request in rows:
-            yield Withheld(*ids, decode_envelope(envelope), request), at
+            yield Withheld._make((*ids, decode_envelope(envelope), request)), at
 
     def gone(self) -> Iterator[tuple[bytes, float, array[int]]]:
         """(trace id, since when, ids of its pieces) of traces of which no more is known, the longest known first."""
