@@ -299,8 +299,13 @@ class Forward(Section):
     """Of an OTLP/gRPC receiver, such as http://collector:4317."""
     timeout: Duration = 10.0
     """Until then the destination must have answered; else the sender is told to come back."""
-    attach: Literal["span"] = "span"
-    """How scores get onto the traces: as evaluation spans that follow."""
+    attach: Literal["span", "hold"] = "span"
+    """How scores get onto the traces: as evaluation spans that follow, or also as attributes of the spans themselves,
+    which are kept back until they are scored. The latter needs spool.path."""
+    deadline: Duration = 30.0
+    """With `attach: hold`: how long a span is kept back at most."""
+    max_held: Size = Field(default=128 * 2**20, ge=2**20)
+    """With `attach: hold`: bytes that may be kept back; beyond them spans go on at once."""
 
     @model_validator(mode="after")
     def _somewhere(self) -> Forward:

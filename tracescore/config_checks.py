@@ -50,6 +50,10 @@ def cross_checks(config: Config) -> list[Conflict]:
         hit = [each for each, listener in ours.items() if _reaches(target, listener)]
         if hit:
             conflict(path, f"is a listener of this very service: {what} would come back", *hit)
+    forward = config.exporters.forward
+    if forward is not None and forward.attach == "hold" and config.spool.path is None:
+        what = "required by exporters.forward.attach: hold, or a crash would lose spans"
+        conflict("spool.path", what, "exporters.forward.attach")
     if config.web.token is None and not is_loopback(ours["web.listen"][0]):
         what = f"required because the page listens on {config.web.listen}, not on loopback"
         conflict("web.token", what, "web.listen")

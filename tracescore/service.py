@@ -30,7 +30,7 @@ from tracescore.config import Config
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
-from tracescore.exporters import Exporter, build_exporters, build_forwarder
+from tracescore.exporters import Exporter, build_exporters, build_forwarder, build_hold
 from tracescore.exporters.exposition import Health, metrics_app
 from tracescore.interactions import MARKERS, content_switch, read
 from tracescore.interactions.once import Once
@@ -113,10 +113,14 @@ class Service:
             targets=config.drift.targets,
             switch=content_switch,
         )
-        self.exporters = [*build_exporters(config, self.registry, clock), self.pages, *watchers]
+        self.hold = build_hold(config, self.forwarder, self.assembly.marked, self.registry, clock)
+        holding = [self.hold] if self.hold else []
+        self.exporters = [*build_exporters(config, self.registry, clock), *holding, self.pages, *watchers]
         self.spool = build_spool(config.spool, self.registry)
-        self.keeper = Keeper(self.spool, config, self.assembly, self.once, self.ledger, self.exporters, clock)
-        self.intake = Intake(config.receiver, self.keeper, self.sampler.admits, self.registry, self.forwarder)
+        taking = (self.assembly, self.once, self.ledger, self.exporters)
+        self.keeper = Keeper(self.spool, config, *taking, clock, self.hold)
+        admits = self.sampler.admits
+        self.intake = Intake(config.receiver, self.keeper, admits, self.registry, self.forwarder, self.hold)
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
         for stage in ("interactions", "evaluators", "exporters"):
             self.errors.labels(stage)
