@@ -33,7 +33,7 @@ from tracescore.judge.embedded.terms import is_negative, names, negated, words
     ],
 )
 def test_sentences_end_where_readers_of_the_language_see_them_end(text: str, expected: int) -> None:
-    assert len(sentences(text)) == expected
+    assert len(list(sentences(text))) == expected
 
 
 @given(st.text())

@@ -286,7 +286,7 @@ def test_a_reply_in_another_script_is_a_translation(texts, source, translated) -
     ],
 )
 def test_sentences_are_found_in_any_script(text: str, count: int) -> None:
-    sentences = split(text)
+    sentences = list(split(text))
     assert len(sentences) == count
     assert "".join("".join(sentences).split()) == "".join(text.split())
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from tracescore.judge.embedded.alignment import Encoder, Evidence, terms
+from tracescore.judge.embedded.alignment import Encoder, gather, terms
 from tracescore.judge.embedded.coverage import COVERED, PARTIAL, coverage
 from tracescore.judge.embedded.sentences import without_reply
+from tracescore.judge.embedded.steps import ENCODED, Steps, batches
 from tracescore.judge.embedded.support import SUPPORTED, Support, support
 from tracescore.judge.embedded.terms import NEGATIONS, is_negative, words
 from tracescore.judge.operations import Verdict, Vocabulary
@@ -18,11 +19,12 @@ _NO = re.compile(r"(?i)^\W*(?:no|nope|nein|non|não|不|不是|不可以|否|い
 
 def verdicts(
     statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str, encoder: Encoder
-) -> tuple[Verdict, ...]:
+) -> Steps[tuple[Verdict, ...]]:
     """One verdict per statement, in order. Blocks while the model encodes."""
     if vocabulary is Vocabulary.COVERAGE:
-        return tuple(_covered(c.score, c.quote) for c in coverage(statements, evidence, encoder))
-    found = supports(statements, evidence, question, encoder, compared=vocabulary is not Vocabulary.SUPPORT)
+        covered = yield from coverage(statements, evidence, encoder)
+        return tuple(_covered(c.score, c.quote) for c in covered)
+    found = yield from supports(statements, evidence, question, encoder, compared=vocabulary is not Vocabulary.SUPPORT)
     if vocabulary is Vocabulary.SUPPORT:
         return tuple(_supported(s) for s in found)
     good, bad = vocabulary.value
@@ -31,7 +33,7 @@ def verdicts(
 
 def supports(
     statements: Sequence[str], evidence: Sequence[str], question: str, encoder: Encoder, *, compared: bool
-) -> list[Support]:
+) -> Steps[list[Support]]:
     """How far the evidence supports each statement.
 
     `compared`: statements and evidence are answers to one question, whose words need no support, as each may leave
@@ -42,13 +44,16 @@ def supports(
         return [_agreement(_denies(statement) == denied, evidence) for statement in statements]
     known = frozenset(w.stem for w in words(question))
     read = [question if question and _polarity(s) is not None else s for s in statements]
-    held = Evidence(evidence, read, encoder)
+    held = yield from gather(evidence, read, encoder)
     found = []
-    for statement, text, encoded in zip(statements, read, encoder.encode(read), strict=True):
-        bare = text != statement
-        short = not bare and len(words(text)) <= SHORT
-        given = known if (compared or short) and not bare else frozenset()
-        found.append(support(terms(text, encoded), held, given, _polarity(statement) if bare else None))
+    for batch in batches(zip(statements, read, strict=True), ENCODED):
+        encoded = encoder.encode([text for _, text in batch])
+        for (statement, text), each in zip(batch, encoded, strict=True):
+            bare = text != statement
+            short = not bare and len(words(text)) <= SHORT
+            given = known if (compared or short) and not bare else frozenset()
+            found.append(support(terms(text, each), held, given, _polarity(statement) if bare else None))
+            yield
     return found
 
 
