@@ -22,7 +22,6 @@ from tracescore.judge.embedded.sentences import claims
 from tracescore.judge.embedded.steps import Steps, advance
 from tracescore.judge.embedded.verdicts import verdicts
 from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
-from tracescore.judge.sentences import MAX_LENGTH
 from tracescore.model import Message, Usage
 
 T = TypeVar("T")
@@ -134,8 +133,6 @@ class EmbeddedSession:
             raise JudgeError("needs_history", "the embedded judge reads first turns only")
         (read,) = _read(question)
         parts = await self._run(lambda: required_parts(read))
-        if any(len(part) > MAX_LENGTH for part in parts):
-            raise JudgeError("judge_input_too_long", f"nothing is asked in the last of {len(read)} characters")
         return RequiredParts(_few(parts, _MOST_PARTS, "parts"), standalone=question)
 
     async def claims(self, question: str, text: str) -> tuple[str, ...]:

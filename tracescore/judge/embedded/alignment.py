@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tracescore.judge.embedded.quantities import Quantity, equal
 from tracescore.judge.embedded.sentences import key, sentences
-from tracescore.judge.embedded.steps import ENCODED, Steps, batches
+from tracescore.judge.embedded.steps import ENCODED, READ, Steps, batches
 from tracescore.judge.embedded.terms import Word, words
 
 Floats = NDArray[np.float32]
@@ -33,8 +33,6 @@ SHARPNESS = 2
 """Power of the cosine: unrelated words have cosines of 0.2 to 0.4 in context, and must add little."""
 MAX_SENTENCES = 48
 """Evidence sentences that are encoded; of longer evidence, those that share the rarest words with the statements."""
-_READ = 100
-"""Sentences that a step reads."""
 
 
 class EncodedText(Protocol):
@@ -108,7 +106,7 @@ def terms(text: str, encoded: EncodedText) -> Terms:
 def all_terms(texts: Sequence[str], encoder: Encoder) -> Steps[list[Terms]]:
     """The `terms` of each text, in order."""
     found: list[Terms] = []
-    for batch in batches(texts, ENCODED):
+    for batch in batches(texts, ENCODED, len):
         found.extend(terms(text, encoded) for text, encoded in zip(batch, encoder.encode(batch), strict=True))
         yield
     return found
@@ -168,7 +166,7 @@ def gather(passages: Sequence[str], statements: Sequence[str], encoder: Encoder)
     verbatim: dict[str, str] = {}
     shared: dict[str, frozenset[str]] = {}
     for passage in passages:
-        for batch in batches(sentences(passage), _READ):
+        for batch in batches(sentences(passage), READ, len):
             for sentence in batch:
                 verbatim.setdefault(key(sentence), sentence)
                 shared[sentence] = wanted.intersection(w.stem for w in words(sentence)) or _NOTHING

@@ -6,8 +6,7 @@ on the size of a text: it reads some sentences, encodes some of them, or compare
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -15,8 +14,8 @@ T = TypeVar("T")
 Steps = Generator[None, None, T]
 """Yields after each step and returns the result."""
 
-ENCODED = 16
-"""Texts a step encodes: about a second where each is as long as the model reads."""
+READ, ENCODED = 50_000, 8_000
+"""Characters that a step reads and encodes: each is some tenths of a second, whatever they are."""
 
 
 def advance(steps: Steps[T]) -> tuple[T] | None:
@@ -35,8 +34,15 @@ def finish(steps: Steps[T]) -> T:
     return done[0]
 
 
-def batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
-    """The items in lists of `size`, the last one shorter."""
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
+def batches(items: Iterable[T], size: int, measure: Callable[[T], int]) -> Iterator[list[T]]:
+    """The items in lists that measure `size` or a little more, the last one less. An empty item counts as 1."""
+    batch: list[T] = []
+    room = size
+    for item in items:
+        batch.append(item)
+        room -= measure(item) or 1
+        if room <= 0:
+            yield batch
+            batch, room = [], size
+    if batch:
         yield batch

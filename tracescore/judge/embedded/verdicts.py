@@ -46,7 +46,7 @@ def supports(
     read = [question if question and _polarity(s) is not None else s for s in statements]
     held = yield from gather(evidence, read, encoder)
     found = []
-    for batch in batches(zip(statements, read, strict=True), ENCODED):
+    for batch in batches(zip(statements, read, strict=True), ENCODED, lambda pair: len(pair[1])):
         encoded = encoder.encode([text for _, text in batch])
         for (statement, text), each in zip(batch, encoded, strict=True):
             bare = text != statement
