@@ -21,7 +21,15 @@ from tracescore.judge.embedded.questions import pseudo_questions
 from tracescore.judge.embedded.sentences import claims
 from tracescore.judge.embedded.steps import Steps, advance
 from tracescore.judge.embedded.verdicts import verdicts
-from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
+from tracescore.judge.operations import (
+    MAX_EVIDENCE,
+    MAX_TEXT,
+    RequiredParts,
+    ReverseQuestions,
+    Verdict,
+    Vocabulary,
+    check_length,
+)
 from tracescore.model import Message, Usage
 
 T = TypeVar("T")
@@ -40,20 +48,17 @@ class LocalEncoder(Protocol):
         ...
 
 
-_LONGEST, _LONGEST_EVIDENCE = 100_000, 2_000_000
-"""Characters of a text that is taken apart, and of evidence that is only searched: all wait while one is read."""
 _MOST_CLAIMS, _MOST_PARTS = 1_000, 100
 _BLANKS = re.compile(r"\s{4,}")
 _MARKS = re.compile(r"([^\w\s])\1{3,}")
 
 
-def _read(*texts: str, most: int = _LONGEST) -> tuple[str, ...]:
+def _read(*texts: str, most: int = MAX_TEXT) -> tuple[str, ...]:
     """Texts as the rules read them: long runs of blanks or of one mark say nothing and cost patterns their time.
 
     Raises JudgeError when they are too long together.
     """
-    if (size := sum(map(len, texts))) > most:
-        raise JudgeError("judge_input_too_long", f"at most {most} characters expected; got {size}")
+    check_length(*texts, most=most)
     blanks = (_BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", text) for text in texts)
     return tuple(_MARKS.sub(r"\1\1\1", text) for text in blanks)
 
@@ -146,7 +151,7 @@ class EmbeddedSession:
         self, statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str = ""
     ) -> tuple[Verdict | None, ...]:
         """One verdict per statement, never None, each with the sentence that matches best as its quote."""
-        asked, *read = _read(question, *evidence, most=_LONGEST_EVIDENCE)
+        asked, *read = _read(question, *evidence, most=MAX_EVIDENCE)
         return await self._in_steps(verdicts(statements, read, vocabulary, asked, self._encoder))
 
     async def _in_steps(self, steps: Steps[T]) -> T:
