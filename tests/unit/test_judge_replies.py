@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import partial
 
 import pytest
 
+from tests.costs import grows_in_step
 from tracescore.errors import JudgeError
 from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.prompt import PROMPTS, VERIFY, Prompt, encode
@@ -21,6 +23,7 @@ from tracescore.judge.replies import (
     read_verdicts,
 )
 from tracescore.judge.sentences import split
+from tracescore.judge.windows import passages
 
 GOOD = {"verdicts": [{"id": "s1", "quote": "q", "verdict": "supported"}]}
 TEXT = json.dumps(GOOD)
@@ -289,6 +292,11 @@ def test_sentences_are_found_in_any_script(text: str, count: int) -> None:
     sentences = list(split(text))
     assert len(sentences) == count
     assert "".join("".join(sentences).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("shape", [" ", "a\n", "?!.", "e.g. ", "A. ", "a", "Ab. "], ids=repr)
+def test_cutting_evidence_grows_in_step_with_it(shape: str) -> None:
+    assert grows_in_step(lambda size: partial(passages, [(shape * size)[:size]]), 20_000)
 
 
 # ---------------------------------------------------------------- prompts
