@@ -304,8 +304,10 @@ async def test_what_cannot_be_compared_one_by_one_is_refused() -> None:
         await session.claims("What?", "".join(f"Fact {n}. " for n in range(1_001)))
     with pytest.raises(JudgeError, match="judge_input_too_long: at most 100 parts expected; got 101"):
         await session.required_parts("".join(f"What is {n}? " for n in range(101)), ())
-    with pytest.raises(JudgeError, match="judge_input_too_long: a question of at most 5000 characters expected"):
+    with pytest.raises(JudgeError, match="judge_input_too_long: at most 5000 characters expected of a question"):
         await session.required_parts("word " * 2_000, ())
+    with pytest.raises(JudgeError, match="judge_input_too_long: at most 5000 characters expected of a question"):
+        await session.verify(["Yes."], ["It is."], Vocabulary.SUPPORT, "Is it? " * 1_000)
 
 
 async def test_a_text_that_would_hold_up_everybody_is_refused() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from functools import partial
 
 import pytest
@@ -297,6 +298,16 @@ def test_sentences_are_found_in_any_script(text: str, count: int) -> None:
 @pytest.mark.parametrize("shape", [" ", "a\n", "?!.", "e.g. ", "A. ", "a", "Ab. "], ids=repr)
 def test_cutting_evidence_grows_in_step_with_it(shape: str) -> None:
     assert grows_in_step(lambda size: partial(passages, [(shape * size)[:size]]), 20_000)
+
+
+@pytest.mark.parametrize("shape", [" ", "\n", "...", "[...", "`"], ids=repr)
+def test_reading_a_reply_grows_in_step_with_it(shape: str) -> None:
+    def reading(size: int) -> Callable[[], object]:
+        filler = (shape * size)[:size]
+        texts = Quotable(["the sky is blue"])
+        return lambda: (parse(f"```json{filler}{TEXT}{filler}x```{TEXT}", "verdicts"), texts.holds(f"the{filler}blue"))
+
+    assert grows_in_step(reading, 10_000)
 
 
 # ---------------------------------------------------------------- prompts

@@ -32,8 +32,8 @@ THREADS = 2
 """Of torch: short texts gain nothing from more, and the service has other work."""
 BATCH = 32
 """Texts per forward pass; larger ones waste time on padding."""
-STEP, FULL = 8_000, 1_000
-"""Characters computed in one go, which takes about a second, and what a text counts at most, as models cut it there."""
+STEP = 8_000
+"""Characters computed in one go, which takes about a second at most; a longer text goes by itself."""
 PER_TOKEN = 64
 """Characters of a text that the model is shown for each token it reads: words have far less, only blanks more."""
 CACHED_VECTORS = 8192
@@ -74,6 +74,8 @@ class SentenceTransformersEmbedder:
         self._name = settings.model
         self._model = _load(settings.model)
         self._vocabulary = len(self._model.tokenizer)
+        limit = self._model.max_seq_length
+        self._reach = PER_TOKEN * limit if limit else None
         self._width = len(next(self._forward(["ready"])).vector)
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
         self._encoded: OrderedDict[str, Encoded] = OrderedDict()
@@ -88,7 +90,7 @@ class SentenceTransformersEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vector:
         """Array of shape (len(texts), d), float64, in the order given; EmbedderError when the model fails."""
-        read = [text[: PER_TOKEN * self._model.max_seq_length] for text in texts]
+        read = [text[: self._reach] for text in texts]
         return np.concatenate([np.zeros((0, self._width)), *[await self._ask(some) for some in _steps(read)]])
 
     async def _ask(self, texts: Sequence[str]) -> Vector:
@@ -140,7 +142,7 @@ class SentenceTransformersEmbedder:
                 request = self._waiting.popleft()
                 if request.reply.set_running_or_notify_cancel():
                     requests.append(request)
-                    room -= sum(map(_size, request.texts))
+                    room -= sum(map(len, request.texts))
         return requests
 
     def _answer_waiting(self) -> None:
@@ -220,20 +222,16 @@ BERT_RESERVED = 1996
 """Id of `the`, the first word in the vocabulary of uncased BERT models."""
 
 
-def _size(text: str) -> int:
-    return min(len(text), FULL)
-
-
 def _steps(texts: Sequence[str]) -> Iterator[list[str]]:
     """The texts in lists that can be computed in one go."""
     step: list[str] = []
     room = STEP
     for text in texts:
-        if step and room < _size(text):
+        if step and room < len(text):
             yield step
             step, room = [], STEP
         step.append(text)
-        room -= _size(text)
+        room -= len(text)
     if step:
         yield step
 

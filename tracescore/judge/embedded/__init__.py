@@ -151,7 +151,8 @@ class EmbeddedSession:
         self, statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str = ""
     ) -> tuple[Verdict | None, ...]:
         """One verdict per statement, never None, each with the sentence that matches best as its quote."""
-        asked, *read = _read(question, *evidence, most=MAX_EVIDENCE)
+        (asked,) = _read(question)
+        read = _read(*evidence, most=MAX_EVIDENCE)
         return await self._in_steps(verdicts(statements, read, vocabulary, asked, self._encoder))
 
     async def _in_steps(self, steps: Steps[T]) -> T:

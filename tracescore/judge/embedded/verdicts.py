@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from tracescore.judge.embedded.alignment import Encoder, gather, terms
 from tracescore.judge.embedded.coverage import COVERED, PARTIAL, coverage
+from tracescore.judge.embedded.parts import whole
 from tracescore.judge.embedded.sentences import without_reply
 from tracescore.judge.embedded.steps import ENCODED, Steps, batches
 from tracescore.judge.embedded.support import SUPPORTED, Support, support
 from tracescore.judge.embedded.terms import NEGATIONS, is_negative, words
 from tracescore.judge.operations import Verdict, Vocabulary
+from tracescore.judge.sentences import MAX_LENGTH, split
 
 _YES = re.compile(r"(?i)^\W*(?:yes|yeah|yep|ja|oui|sí|si|sim|是的?|对|可以|はい|نعم|हाँ|हां|जी हाँ|да|true|correct)\W*$")
 _NO = re.compile(r"(?i)^\W*(?:no|nope|nein|non|não|不|不是|不可以|否|いいえ|لا|नहीं|जी नहीं|нет|false|incorrect)\W*$")
@@ -37,13 +39,13 @@ def supports(
     """How far the evidence supports each statement.
 
     `compared`: statements and evidence are answers to one question, whose words need no support, as each may leave
-    them out. A bare yes or no stands for the question itself, affirmed or denied.
+    them out. A bare yes or no stands for the question itself, affirmed or denied; JudgeError where that is too long.
     """
     if compared and evidence and all(_polarity(passage) is not None for passage in evidence):
         denied = any(_polarity(passage) for passage in evidence)
         return [_agreement(_denies(statement) == denied, evidence) for statement in statements]
-    known = frozenset(w.stem for w in words(question))
-    read = [question if question and _polarity(s) is not None else s for s in statements]
+    known = frozenset(w.stem for sentence in split(question) for w in words(sentence))
+    read = [whole(question) if question and _polarity(s) is not None else s for s in statements]
     held = yield from gather(evidence, read, encoder)
     found = []
     for batch in batches(zip(statements, read, strict=True), ENCODED, lambda pair: len(pair[1])):
@@ -63,6 +65,8 @@ SHORT = 4
 
 def _polarity(text: str) -> bool | None:
     """True for a bare no ("No, it isn't."), False for a bare yes, None for anything that says more."""
+    if len(text) > MAX_LENGTH:
+        return None
     if _NO.match(text):
         return True
     if _YES.match(text):
