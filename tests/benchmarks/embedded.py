@@ -23,7 +23,8 @@ from tracescore import config, formulas
 from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
 from tracescore.judge.embedded import EmbeddedJudge
 from tracescore.judge.embedded.sentences import claims
-from tracescore.judge.embedded.steps import finish
+from tracescore.judge.embedded.steps import Steps, advance
+from tracescore.judge.embedded.support import Support
 from tracescore.judge.embedded.terms import words
 from tracescore.judge.embedded.verdicts import supports
 from tracescore.judge.operations import Vocabulary
@@ -43,6 +44,13 @@ def balanced(scores: Sequence[float], labels: Sequence[int]) -> float:
     """Mean of the shares found right among good and bad rows, at the score 1."""
     s, y = np.asarray(scores) >= 1, np.asarray(labels) == 1
     return float((s[y].mean() + (~s[~y]).mean()) / 2)
+
+
+def finish(steps: Steps[list[Support]]) -> list[Support]:
+    """What all steps come to, taken at once."""
+    while (done := advance(steps)) is None:
+        pass
+    return done[0]
 
 
 class Bench:

@@ -49,6 +49,7 @@ class LocalEncoder(Protocol):
 
 
 _MOST_CLAIMS, _MOST_PARTS = 1_000, 100
+"""Claims are held against every sentence of the evidence, and parts against each other as well."""
 _BLANKS = re.compile(r"\s{4,}")
 _MARKS = re.compile(r"([^\w\s])\1{3,}")
 

@@ -27,13 +27,6 @@ def advance(steps: Steps[T]) -> tuple[T] | None:
     return None
 
 
-def finish(steps: Steps[T]) -> T:
-    """Takes all steps at once."""
-    while (done := advance(steps)) is None:
-        pass
-    return done[0]
-
-
 def batches(items: Iterable[T], size: int, measure: Callable[[T], int]) -> Iterator[list[T]]:
     """The items in lists that measure `size` or a little more, the last one less. An empty item counts as 1."""
     batch: list[T] = []
