@@ -34,6 +34,7 @@ GROUND: dict[str, set[str]] = {
     "openai_endpoint": {"errors", "retrying"},
     "buckets": set(),
     "ledger": {"buckets", "model"},
+    "pending": {"config", "model"},
 }
 """What stages stand on: all that each of these parts imports."""
 
@@ -50,7 +51,7 @@ STAGES: dict[str, set[str]] = {
     "exporters": {"__init__", "asgi", "buckets", "drift", "retrying", "wire"},
     "spool": set(),
     "restart": {"assembly", "exporters", "interactions", "ledger", "spool"},
-    "keeper": {"assembly", "exporters", "interactions", "judge", "ledger", "restart", "spool"},
+    "keeper": {"assembly", "exporters", "interactions", "judge", "ledger", "pending", "restart", "spool"},
     "web": {"asgi", "ledger"},
     "inspect_files": {"interactions", "receiver"},
     "score_file": {"evaluators", "judge", "together"},

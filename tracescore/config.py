@@ -202,6 +202,8 @@ class Evaluators(Section):
     beta: float = Field(default=1.0, ge=0)
     max_pending: int = Field(default=10_000, ge=1)
     """Interactions waiting for the judge; the newest beyond that are shed and counted."""
+    max_pending_size: Size = Field(default=256 * 2**20, ge=1)
+    """Memory for their texts; at about this size the newest are shed as well."""
     max_concurrency: int = Field(default=16, ge=1)
     """Interactions evaluated side by side."""
 
