@@ -227,14 +227,14 @@ async def test_a_client_that_goes_away_mid_body_is_counted_and_leaves_no_traceba
 # ---------------------------------------------------------------- no room
 
 
-async def test_a_full_budget_is_503_with_retry_after_before_the_body_is_read() -> None:
-    async with receiving(retry_after=1.2) as receiver:
+async def test_a_full_budget_is_503_with_retry_after_to_a_sender_that_writes_all_of_a_large_body_first() -> None:
+    async with receiving(max_request=2**24, retry_after=1.2) as receiver:
         receiver.sink.refuse = 1
-        head = f"POST /v1/traces HTTP/1.1\r\nhost: t\r\ncontent-length: 99\r\ncontent-type: {PROTOBUF}\r\n"
-        status, fields, body = await receiver.exchange(f"{head}\r\n".encode())
+        status, fields, body = await receiver.post("/v1/traces", bytes(2**24 - 1))
         assert (status, fields["retry-after"]) == (503, "2")
         assert Status.FromString(body).code == 14
         assert receiver.value("refused_requests_total", reason="full") == 1
+        assert receiver.sink.spans == []
 
 
 async def test_uploads_that_stall_are_told_to_come_back_and_give_their_room_to_others() -> None:

@@ -34,7 +34,7 @@ _HERE = (
 
 
 class HttpReceiver:
-    """The ASGI app. Refuses before it reads wherever the headers tell enough.
+    """The ASGI app. Keeps no body in memory where the headers tell enough to refuse it.
 
     A body must have come in within `patience` seconds.
     """
@@ -73,7 +73,11 @@ class HttpReceiver:
         if media_type not in (_PROTOBUF, _JSON):
             raise Refused("unsupported_type", f"content type: {_PROTOBUF} or {_JSON} expected")
         if signal != "metrics":
-            self._intake.check_room()
+            try:
+                self._intake.check_room()
+            except Refused:
+                await self._let_in(receive)
+                raise
         body = await self._read(headers, receive)
         return await self._intake.accept("http", signal, body, _encoding(headers), json=media_type == _JSON)
 
@@ -111,6 +115,12 @@ class HttpReceiver:
                 return await self._chunks(receive)
         except TimeoutError:
             raise Refused("slow", f"body: all of it expected within {self._patience:g} s; send it again") from None
+
+    async def _let_in(self, receive: Receive) -> None:
+        """Lets a body come in and forgets it: a sender that still writes would see a broken connection, no answer."""
+        with anyio.move_on_after(self._patience):
+            while (await receive()).get("more_body", False):
+                pass
 
     async def _chunks(self, receive: Receive) -> bytes:
         limit = self._intake.max_request
