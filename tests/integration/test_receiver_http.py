@@ -230,7 +230,7 @@ async def test_a_client_that_goes_away_mid_body_is_counted_and_leaves_no_traceba
 async def test_a_full_budget_is_503_with_retry_after_to_a_sender_that_writes_all_of_a_large_body_first() -> None:
     async with receiving(max_request=2**24, retry_after=1.2) as receiver:
         receiver.sink.refuse = 1
-        status, fields, body = await receiver.post("/v1/traces", bytes(2**24 - 1))
+        status, fields, body = await receiver.post("/v1/traces", bytes(2**24 - 1), connection="close")
         assert (status, fields["retry-after"]) == (503, "2")
         assert Status.FromString(body).code == 14
         assert receiver.value("refused_requests_total", reason="full") == 1
