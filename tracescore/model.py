@@ -165,7 +165,7 @@ class Interaction:
     question or answer was not in the telemetry; an empty answer was there and blank. `unusable` names the
     fields ("question", "answer", "contexts") whose text is truncated, redacted or partial and must not be
     scored. `slices` are the bounded extra dimensions (route, tenant, turn). `weight` is 1 / probability of
-    being scored.
+    being scored. `reference` and `required` (the parts that an answer must have) are a gold item's.
     """
 
     trace_id: str
@@ -177,6 +177,7 @@ class Interaction:
     context_source: ContextSource = "none"
     history: tuple[Message, ...] = ()
     reference: str | None = None
+    required: tuple[str, ...] = ()
     service: str = "unknown"
     release: str = "unknown"
     environment: str = "unknown"
@@ -194,6 +195,24 @@ class Interaction:
     def key(self) -> str:
         """Identifies the interaction, whatever else is known of it."""
         return f"{self.trace_id}/{self.span_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class GoldItem:
+    """A question with its reference answer, one row of a gold set.
+
+    `required` are the parts that an answer must have, where they are given; `contexts` are for apps that take the
+    passages with the question; `weight` counts in every mean over the set.
+    """
+
+    id: str
+    question: str
+    reference: str
+    tags: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    history: tuple[Message, ...] = ()
+    weight: float = 1.0
 
 
 # ---------------------------------------------------------------- evaluations

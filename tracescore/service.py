@@ -32,6 +32,10 @@ from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.exporters import Exporter, build_exporters, build_forwarder
 from tracescore.exporters.exposition import Health, metrics_app
+from tracescore.gold.marks import Marks
+from tracescore.gold.runner import GoldRunner
+from tracescore.gold.series import GoldSeries
+from tracescore.gold.traffic import GoldTraffic
 from tracescore.interactions import MARKERS, content_switch, read
 from tracescore.interactions.once import Once
 from tracescore.interactions.report import Report, own_keys
@@ -68,6 +72,8 @@ class Scorer:
         self.embedder = build_embedder(config.embedder, registry) if _embeds(config, measures) else None
         self.judge = build_judge(config.judge, self.embedder, registry)
         self.evaluators = build_evaluators(measures, config.evaluators, self.embedder)
+        with_reference = (*measures, "answer_correctness") if config.gold else ()
+        self.gold_evaluators = build_evaluators(with_reference, config.evaluators, self.embedder)
 
     async def close(self) -> None:
         """Closes the connections to judge and embedder."""
@@ -78,7 +84,9 @@ class Scorer:
 
 def _embeds(config: Config, measures: Sequence[Measure]) -> bool:
     """Whether anything needs vectors, so that a judge on the network can do without a local model."""
-    similarity = "answer_correctness" in measures and config.evaluators.weights[1] > 0
+    alike = {"claims": config.evaluators.weights[1] > 0, "verdict": False, "similarity": True}
+    correctness = "answer_correctness" in measures or config.gold is not None
+    similarity = correctness and alike[config.evaluators.correctness.method]
     return config.judge.kind == "embedded" or "answer_relevancy" in measures or similarity
 
 
@@ -116,12 +124,28 @@ class Service:
         self.exporters = [*build_exporters(config, self.registry, clock), self.pages, *watchers]
         self.spool = build_spool(config.spool, self.registry)
         self.keeper = Keeper(self.spool, config, self.assembly, self.once, self.ledger, self.exporters, clock)
-        self.intake = Intake(config.receiver, self.keeper, self.sampler.admits, self.registry, self.forwarder)
+        self.marks = Marks(config.sampling.salt)
+        self.intake = Intake(config.receiver, self.keeper, self._admits, self.registry, self.forwarder)
+        self.gold = self._gold_runner()
+        self.gold_traffic = GoldTraffic(self.marks, self.gold, self.registry)
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
         for stage in ("interactions", "evaluators", "exporters"):
             self.errors.labels(stage)
         self.fit, self.lost = anyio.Event(), anyio.Event()
         """The judge can be asked; it was asked and had gone."""
+
+    def _gold_runner(self) -> GoldRunner | None:
+        settings, judge = self.config.gold, self.scorer.judge
+        if settings is None:
+            return None
+        path = self.config.spool.path
+        runner = GoldRunner(settings, path, self.marks, judge.name, self._evaluate_gold, self.clock, self._judge_fit)
+        GoldSeries(runner, self.registry)
+        return runner
+
+    def _admits(self, trace_id: bytes) -> bool:
+        """Whether spans of the trace are wanted: sampling may score it, or a gold request caused it."""
+        return self.sampler.admits(trace_id) or self.marks.known(trace_id)
 
     async def run(self, stop: anyio.Event, task_status: TaskStatus[dict[str, str]] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serves until `stop` is set, then finishes what was received within `shutdown_grace`.
@@ -142,6 +166,8 @@ class Service:
             prober = await outlasting.enter_async_context(anyio.create_task_group())
             prober.start_soon(self._keep_judge)
             prober.start_soon(self._remind)
+            if self.gold is not None:
+                prober.start_soon(self._run_gold, self.gold, stop)
             with anyio.CancelScope() as drain:
                 async with anyio.create_task_group() as stages:
                     for _ in range(config.evaluators.max_concurrency):
@@ -195,8 +221,12 @@ class Service:
         try:
             trace = decode(raw)
             reading = read(trace, self.config.interactions, self.sampler.attributes)
+            if self.gold_traffic.took(raw.trace_id, reading.interactions):
+                return Read()
             fresh = self.once.new(trace, reading.interactions)
             self.report.trace(reading, fresh)
+            if self.gold is not None:
+                self.gold.saw(fresh)
             new = {interaction.span_id for interaction in fresh}
             known = [interaction for interaction in reading.interactions if interaction.span_id not in new]
             return Read([(each, self._sampled(each)) for each in fresh], known)
@@ -254,6 +284,20 @@ class Service:
             self.lost.set()
         await self.fit.wait()
         return await evaluate_all(interaction, self.scorer.evaluators, self.scorer.judge, self.clock)
+
+    def _judge_fit(self) -> bool:
+        return self.fit.is_set()
+
+    async def _evaluate_gold(self, interaction: Interaction) -> Result:
+        redacted = self.redactor.interaction(interaction)
+        return await evaluate_all(redacted, self.scorer.gold_evaluators, self.scorer.judge, self.clock)
+
+    async def _run_gold(self, gold: GoldRunner, stop: anyio.Event) -> None:
+        """A run that `stop` cuts is resumed by the next process."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(gold.keep_running)
+            await stop.wait()
+            tasks.cancel_scope.cancel()
 
     async def _keep_judge(self) -> None:
         """Asks the judge until it can do the work, and again whenever it was lost.
@@ -316,7 +360,7 @@ class Service:
 
     async def _close(self) -> None:
         self.report.say()
-        passing_on = [self.forwarder.close] if self.forwarder else []
+        passing_on = [each.close for each in (self.forwarder, self.gold) if each]
         exporting = [exporter.close for exporter in self.exporters]
         for close in (*exporting, *passing_on, self.scorer.close, self.keeper.close):
             with anyio.move_on_after(10):

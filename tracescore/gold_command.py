@@ -1,0 +1,209 @@
+"""What `tracescore gold run` and `gold pin` do: one run now with its checks and reports; which runs are pinned."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from prometheus_client import CollectorRegistry
+
+from tracescore.assembly import Assembly
+from tracescore.config import Config
+from tracescore.errors import UsageError
+from tracescore.evaluators import Evaluator, evaluate_all
+from tracescore.gold.compare import Comparison, compare
+from tracescore.gold.marks import Marks
+from tracescore.gold.report import Report, check_name, read_run, write
+from tracescore.gold.results import GOLD_MEASURES, ItemOutcome, Run
+from tracescore.gold.run import Evaluate
+from tracescore.gold.runner import GoldRunner
+from tracescore.interactions import MARKERS, read
+from tracescore.interactions.report import own_keys
+from tracescore.judge.operations import Judge
+from tracescore.listener import bind, serving
+from tracescore.model import Interaction, RawLog, RawSpan, Result
+from tracescore.receiver.decode import decode
+from tracescore.receiver.grpc import serving_grpc
+from tracescore.receiver.http import HttpReceiver
+from tracescore.receiver.intake import Intake
+from tracescore.redaction import Redactor
+
+_LOOK_EVERY = 0.1
+"""Seconds between two looks at traces that have become complete."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """What the command was asked: limits by measure, what to compare with (PINNED, LAST, a file), files to write."""
+
+    fail_under: tuple[tuple[str, float], ...] = ()
+    compare_with: str | None = None
+    reports: tuple[Path, ...] = ()
+    release: str | None = None
+
+    @classmethod
+    def of(
+        cls, limits: Sequence[str], compare_with: str | None, reports: Sequence[Path], release: str | None
+    ) -> Checks:
+        """Checks what was typed; UsageError."""
+        for path in reports:
+            check_name(path)
+        if compare_with not in (None, "PINNED", "LAST"):
+            read_run(Path(compare_with))
+        return cls(tuple(map(_limit, limits)), compare_with, tuple(reports), release)
+
+
+def _limit(text: str) -> tuple[str, float]:
+    measure, _, number = text.rpartition("=")
+    measure = measure or "factual"
+    try:
+        value = float(number)
+    except ValueError:
+        value = -1.0
+    if measure not in GOLD_MEASURES or not 0 <= value <= 1:
+        names = ", ".join(GOLD_MEASURES)
+        raise UsageError(
+            f"--fail-under: MEASURE=VALUE expected, with VALUE from 0 to 1; got {text!r}; measures: {names}"
+        )
+    return measure, value
+
+
+def runner_of(config: Config, judge: str, evaluate: Evaluate, release: str | None = None) -> GoldRunner:
+    """The runner of the configured gold set. UsageError where there is none, ConfigError when it is broken."""
+    if config.gold is None:
+        raise UsageError("gold: no gold set in the configuration; name its file and target in the section gold")
+    settings = config.gold.model_copy(update={"release": release}) if release else config.gold
+    return GoldRunner(settings, config.spool.path, Marks(config.sampling.salt), judge, evaluate)
+
+
+async def run(
+    config: Config,
+    judge: Judge,
+    evaluators: Sequence[Evaluator],
+    checks: Checks,
+    begin: Callable[[int], Callable[[], None]],
+) -> Report:
+    """One run, compared and reported. `begin` is told how many items there are, and gives what is called for each.
+
+    UsageError when another process is running the set.
+    """
+    redactor = Redactor(config.redaction, CollectorRegistry())
+
+    async def evaluate(interaction: Interaction) -> Result:
+        return await evaluate_all(redactor.interaction(interaction), evaluators, judge, time.time)
+
+    runner = runner_of(config, judge.name, evaluate, checks.release)
+    try:
+        await judge.probe()
+        advance = begin(len(runner.gold_set.items))
+
+        def progress(_outcome: ItemOutcome) -> None:
+            advance()
+
+        async with _answers_from_traces(config, runner):
+            before = runner.store.runs(runner.name, "done")[:1]
+            done = await runner.run("hand", progress)
+        if done is None:
+            raise UsageError(f"gold: another process is running {runner.name}; wait for it, or set another gold.store")
+        report = _report(runner, done, checks, before)
+    finally:
+        await runner.close()
+    for path in checks.reports:
+        write(report, path)
+    return report
+
+
+def _report(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run]) -> Report:
+    settings = runner.settings
+    comparison = _compared(runner, done, checks.compare_with, before)
+    failures = list(_failures(done, checks, settings.min_scored))
+    if checks.compare_with is not None:
+        for measure, change in comparison.changes.items() if comparison else ():
+            if change.fell(settings.tolerance):
+                failures.append(f"{measure}: fell from {change.before:.3f} to {change.after:.3f} (p {change.p:.4f})")
+    return Report(done, settings.min_scored, settings.tolerance, comparison, tuple(failures))
+
+
+def _compared(runner: GoldRunner, done: Run, what: str | None, before: Sequence[Run]) -> Comparison | None:
+    if what in (None, "PINNED"):
+        return runner.compared(done)
+    if what == "LAST":
+        return compare(done, [runner.store.whole(run) for run in before], "the last run")
+    return compare(done, [read_run(Path(str(what)))], str(what))
+
+
+def _failures(done: Run, checks: Checks, min_scored: float) -> list[str]:
+    if done.state != "done":
+        return [f"run: {done.detail}"]
+    estimates = {str(name): each for name, each in done.estimates(min_scored).items()}
+    failures = []
+    for measure, limit in checks.fail_under:
+        found = estimates.get(measure)
+        if found is None:
+            failures.append(
+                f"{measure}: not measured on {min_scored:.0%} of the items; at least {limit:g} was asked for"
+            )
+        elif found.mean < limit:
+            failures.append(f"{measure}: {found.mean:.3f} is under {limit:g}")
+    return failures
+
+
+@asynccontextmanager
+async def _answers_from_traces(config: Config, runner: GoldRunner) -> AsyncIterator[None]:
+    """With `kind: trace`, listens on the receiver's addresses and takes in the traces of gold requests alone."""
+    if runner.settings.target.kind != "trace":
+        yield
+        return
+    registry, marks = CollectorRegistry(), Marks(config.sampling.salt)
+    markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
+    assembly = Assembly(config.assembly, markers, registry, time.time)
+    intake = Intake(config.receiver, _Sink(assembly), marks.known, registry)
+
+    async def read_all() -> None:
+        while True:
+            for raw in assembly.due():
+                reading = read(decode(raw), config.interactions)
+                runner.take(raw.trace_id.hex(), reading.interactions)
+            await anyio.sleep(_LOOK_EVERY)
+
+    http = bind(config.receiver.http.listen, "receiver.http.listen")
+    async with (
+        serving(HttpReceiver(intake), http),
+        serving_grpc(intake, config.receiver.grpc.listen),
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(read_all)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+@dataclass(frozen=True, slots=True)
+class _Sink:
+    assembly: Assembly
+
+    def room(self) -> bool:
+        return self.assembly.room()
+
+    def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> Awaitable[None] | None:
+        self.assembly.take(spans, logs)
+        return None
+
+
+def pin(config: Config, release: str | None) -> str:
+    """Makes the latest good runs of a release the reference; says which. UsageError when there is none."""
+
+    async def never(_interaction: Interaction) -> Result:
+        raise NotImplementedError
+
+    runner = runner_of(config, "", never)
+    runs = runner.pinnable(release)
+    if not runs:
+        of = f" of release {release}" if release else ""
+        raise UsageError(f"gold pin: there is no good run{of} of {runner.name} yet; tracescore gold run makes one")
+    runner.store.refer(runner.name, runs, at=time.time())
+    said = f"{runner.name}: the reference is release {runs[0].release}, {len(runs)} run{'s' * (len(runs) > 1)}"
+    return said if len(runs) > 2 else f"{said}; three make a steadier one: run it again and pin again"
