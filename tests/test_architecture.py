@@ -54,7 +54,7 @@ STAGES: dict[str, set[str]] = {
     "web": {"asgi", "ledger"},
     "inspect_files": {"interactions", "receiver"},
     "score_file": {"evaluators", "judge", "together"},
-    "gold_command": set("assembly evaluators gold interactions judge listener receiver redaction".split()),
+    "gold_command": {"assembly", "evaluators", "gold", "interactions", "judge", "listener", "receiver", "redaction"},
     "demo": {"service"},
 }
 """What stages, and the places where they meet, import beside the foundation; service and cli may import anything."""

@@ -137,21 +137,27 @@ def _run(main_function: Callable[[], Awaitable[None]]) -> None:
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Configuration file.")],
     *,
-    probe: Annotated[bool, typer.Option("--probe", help="Also ask the judge and the embedder.")] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Also ask the judge, the embedder and the app of the gold set.")
+    ] = False,
 ) -> None:
-    """Validates a configuration and opens nothing; with --probe, asks the judge and the embedder."""
+    """Validates a configuration and opens nothing; with --probe, asks those that it names."""
     logs.to_stderr(logging.ERROR)
     config = config_file.load(file)
     from tracescore.service import Service
 
     service = Service(config)
     if probe:
-        _run(partial(_probe, service.scorer))
+        _run(partial(_probe, config, service.scorer))
     typer.echo(f"{file}: fine; judge {service.scorer.judge.name}, measures {', '.join(config.measures)}")
 
 
-async def _probe(scorer: Scorer) -> None:
+async def _probe(config: Config, scorer: Scorer) -> None:
     try:
+        if config.gold is not None:
+            from tracescore.gold_command import probe
+
+            typer.echo(f"gold set {await probe(config)}")
         await scorer.judge.probe()
         if scorer.embedder is not None:
             await scorer.embedder.embed(["Is anybody there?"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from tracescore.assembly import Assembly
 from tracescore.config import Config
-from tracescore.errors import UsageError
+from tracescore.errors import TargetFailed, UsageError
 from tracescore.evaluators import Evaluator, evaluate_all
 from tracescore.gold.compare import Comparison, compare
 from tracescore.gold.marks import Marks
@@ -104,7 +104,9 @@ async def run(
         def progress(_outcome: ItemOutcome) -> None:
             advance()
 
-        async with _answers_from_traces(config, runner):
+        runner.open()
+        of_traces = runner.settings.target.kind == "trace"
+        async with _Traces(config, runner).listening() if of_traces else nullcontext():
             before = runner.store.runs(runner.name, "done")[:1]
             done = await runner.run("hand", progress)
         if done is None:
@@ -152,54 +154,98 @@ def _failures(done: Run, checks: Checks, min_scored: float) -> list[str]:
     return failures
 
 
-@asynccontextmanager
-async def _answers_from_traces(config: Config, runner: GoldRunner) -> AsyncIterator[None]:
-    """With `kind: trace`, listens on the receiver's addresses and takes in the traces of gold requests alone."""
-    if runner.settings.target.kind != "trace":
-        yield
-        return
-    registry, marks = CollectorRegistry(), Marks(config.sampling.salt)
-    markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
-    assembly = Assembly(config.assembly, markers, registry, time.time)
-    intake = Intake(config.receiver, _Sink(assembly), marks.known, registry)
+class _Traces:
+    """Listens on the receiver's addresses while a run goes on, and hands it the traces of its requests.
 
-    async def read_all() -> None:
-        while True:
-            for raw in assembly.due():
-                reading = read(decode(raw), config.interactions)
-                runner.take(raw.trace_id.hex(), reading.interactions)
-            await anyio.sleep(_LOOK_EVERY)
+    `own` and `others` are the spans of gold requests and of all else that came.
+    """
 
-    http = bind(config.receiver.http.listen, "receiver.http.listen")
-    async with (
-        serving(HttpReceiver(intake), http),
-        serving_grpc(intake, config.receiver.grpc.listen),
-        anyio.create_task_group() as tasks,
-    ):
-        tasks.start_soon(read_all)
-        yield
-        tasks.cancel_scope.cancel()
-
-
-@dataclass(frozen=True, slots=True)
-class _Sink:
-    assembly: Assembly
+    def __init__(self, config: Config, runner: GoldRunner) -> None:
+        self._config, self._runner, self._marks = config, runner, Marks(config.sampling.salt)
+        registry = CollectorRegistry()
+        markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
+        self._assembly = Assembly(config.assembly, markers, registry, time.time)
+        self._intake = Intake(config.receiver, self, self._admits, registry)
+        self.own, self.others = anyio.Event(), anyio.Event()
 
     def room(self) -> bool:
-        return self.assembly.room()
+        """See `Sink`."""
+        return self._assembly.room()
 
     def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> Awaitable[None] | None:
-        self.assembly.take(spans, logs)
+        """See `Sink`."""
+        self._assembly.take(spans, logs)
         return None
+
+    def _admits(self, trace_id: bytes) -> bool:
+        known = self._marks.known(trace_id)
+        (self.own if known else self.others).set()
+        return known
+
+    @asynccontextmanager
+    async def listening(self) -> AsyncIterator[None]:
+        """While the block runs; ListenError when an address is taken, as by a service that runs."""
+        receiver = self._config.receiver
+        http = bind(receiver.http.listen, "receiver.http.listen")
+        async with (
+            serving(HttpReceiver(self._intake), http),
+            serving_grpc(self._intake, receiver.grpc.listen),
+            anyio.create_task_group() as tasks,
+        ):
+            tasks.start_soon(self._read)
+            yield
+            tasks.cancel_scope.cancel()
+
+    async def _read(self) -> None:
+        while True:
+            for raw in self._assembly.due():
+                reading = read(decode(raw), self._config.interactions)
+                self._runner.take(raw.trace_id.hex(), reading.interactions)
+            await anyio.sleep(_LOOK_EVERY)
+
+
+async def probe(config: Config) -> str:
+    """Asks the app the first question; says what came. TargetFailed: what is wrong; UsageError, ConfigError as ever.
+
+    An app that starts traces of its own is named: its answers to gold questions would count as live traffic.
+    """
+    runner = runner_of(config, "", _unscored)
+    traces = _Traces(config, runner)
+    try:
+        async with traces.listening():
+            try:
+                answered = await runner.target.ask(runner.gold_set.items[0], Marks(config.sampling.salt).new())
+            except TargetFailed:
+                if traces.others.is_set() and not traces.own.is_set():
+                    raise TargetFailed("no_trace", _OTHER_TRACE) from None
+                raise
+            if runner.settings.target.kind in ("http", "openai"):
+                with anyio.move_on_after(_SPANS_WITHIN):
+                    await traces.own.wait()
+                if traces.others.is_set() and not traces.own.is_set():
+                    raise TargetFailed("no_trace", _OTHER_TRACE)
+    finally:
+        await runner.close()
+    said = f"{runner.name}: {len(runner.gold_set.items)} items; the app answers, with {len(answered.contexts)} contexts"
+    return said if (answered.answer or "").strip() else f"{said}, BUT ITS ANSWER IS EMPTY"
+
+
+_OTHER_TRACE = (
+    "the app answered, and its spans came in a trace of their own: it does not pass the traceparent header on, so that "
+    "what it answers to gold questions would count as live traffic; instrument its HTTP server"
+)
+_SPANS_WITHIN = 5.0
+"""Seconds that exporters usually take to send."""
+
+
+async def _unscored(_interaction: Interaction) -> Result:
+    raise NotImplementedError
 
 
 def pin(config: Config, release: str | None) -> str:
     """Makes the latest good runs of a release the reference; says which. UsageError when there is none."""
-
-    async def never(_interaction: Interaction) -> Result:
-        raise NotImplementedError
-
-    runner = runner_of(config, "", never)
+    runner = runner_of(config, "", _unscored)
+    runner.open()
     runs = runner.pinnable(release)
     if not runs:
         of = f" of release {release}" if release else ""

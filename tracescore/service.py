@@ -36,6 +36,7 @@ from tracescore.gold.marks import Marks
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.series import GoldSeries
 from tracescore.gold.traffic import GoldTraffic
+from tracescore.gold.view import view
 from tracescore.interactions import MARKERS, content_switch, read
 from tracescore.interactions.once import Once
 from tracescore.interactions.report import Report, own_keys
@@ -141,6 +142,7 @@ class Service:
         path = self.config.spool.path
         runner = GoldRunner(settings, path, self.marks, judge.name, self._evaluate_gold, self.clock, self._judge_fit)
         GoldSeries(runner, self.registry)
+        self.pages.gold = partial(view, runner)
         return runner
 
     def _admits(self, trace_id: bytes) -> bool:
@@ -167,6 +169,7 @@ class Service:
             prober.start_soon(self._keep_judge)
             prober.start_soon(self._remind)
             if self.gold is not None:
+                self.gold.open()
                 prober.start_soon(self._run_gold, self.gold, stop)
             with anyio.CancelScope() as drain:
                 async with anyio.create_task_group() as stages:

@@ -239,7 +239,7 @@ def test_correctness_refuses_a_beta_that_cannot_be_used(beta: float) -> None:
 async def test_identical_texts_are_correct_without_a_call(answer: str, reference: str) -> None:
     evaluator = AnswerCorrectness(None, (1, 0))
     score = await evaluator.evaluate(interaction(answer=answer, reference=reference), ScriptedSession())
-    assert score == Score("answer_correctness", 1.0, label="identical", details={"factual": 1.0})
+    assert score == Score("answer_correctness", 1.0, label="identical", details={"factual": 1.0, "coverage": 1.0})
 
 
 async def test_an_answer_without_claims_has_a_factual_part_of_zero() -> None:

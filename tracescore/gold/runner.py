@@ -65,19 +65,25 @@ class GoldRunner:
         clock: Clock = time.time,
         ready: Callable[[], bool] = lambda: True,
     ) -> None:
-        """ConfigError when the set is broken, UsageError when the target cannot be built or the store not opened."""
+        """ConfigError when the set is broken, UsageError when the target cannot be built."""
         self.settings, self.judge, self.clock = settings, judge, clock
         self.gold_set = load(Path(settings.set), settings.name)
         self.target: Target = build_target(settings.target, settings.timeout)
-        self.store = Store(_store_path(settings, spool))
+        self.store_path = _store_path(settings, spool)
         self.findings = Findings()
         self.running = False
         self._ready = ready
-        self._asker = Asker(settings, self.target, marks, evaluate, self.store, clock)
+        self._marks, self._evaluate = marks, evaluate
         self._version: object = None
+        self.schedule = Schedule(settings, None, [], clock())
+
+    def open(self) -> None:
+        """Opens the store and takes up what earlier runs left; UsageError when it cannot be used."""
+        settings, self.store = self.settings, Store(self.store_path)
+        self._asker = Asker(settings, self.target, self._marks, self._evaluate, self.store, self.clock)
         done = self.store.runs(self.name, "done")
         releases = self.store.releases(settings.service) if settings.service else []
-        self.schedule = Schedule(settings, done[0].started if done else None, releases, clock())
+        self.schedule = Schedule(settings, done[0].started if done else None, releases, self.clock())
         self._refresh()
 
     @property
@@ -102,7 +108,7 @@ class GoldRunner:
 
     async def keep_running(self) -> None:
         """Runs the set whenever it is due, until cancelled; no error of one run ends it."""
-        if self.store.path is None:
+        if self.store_path is None:
             _log.warning('event=gold_in_memory advice="set gold.store or spool.path: results do not survive a restart"')
         trigger: Trigger | None = "resumed" if self._resumable() else None
         while True:
