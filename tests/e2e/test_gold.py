@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
+from deploy.grafana import gold as board
 from tests.live import alerting
 from tests.rag_service import OTHERS, PRICES, RELEASES, RagService, rag_service, write_gold_set
 from tests.running import FREE_PORTS, serving
@@ -48,6 +50,23 @@ def means(server: PrometheusServer, suffix: str, release: str) -> dict[str, floa
     return {name: samples[0].value for name, samples in found.items() if samples}
 
 
+def shown(server: PrometheusServer) -> dict[str, dict[str, float]]:
+    """What the panels of the dashboard show: {title: {legend: value}}."""
+    chosen = {"$gold_set": "prices", "$judge": "embedded-v1", "${measure}": "factual"}
+    panels: dict[str, dict[str, float]] = {}
+    for panel in json.loads(board.FILE.read_text())["panels"]:
+        for target in panel.get("targets", []):
+            expression = target["expr"]
+            for name, value in chosen.items():
+                expression = expression.replace(name, value)
+            for sample in server.query(expression):
+                legend = re.sub(r"{{(\w+)}}", lambda found, of=sample.labels: of[found[1]], target["legendFormat"])
+                panels.setdefault(panel["title"], {})[legend] = sample.value
+    titles = {panel["title"] for panel in json.loads(board.FILE.read_text())["panels"] if panel["type"] != "row"}
+    assert panels.keys() == titles
+    return panels
+
+
 @pytest.mark.server
 def test_a_release_with_a_stale_document_is_told_from_all_else_that_can_go_wrong(tmp_path: Path) -> None:
     receiving = f"127.0.0.1:{free_port()}"
@@ -78,6 +97,7 @@ def test_a_release_with_a_stale_document_is_told_from_all_else_that_can_go_wrong
             live = service.value("tracescore_interactions_total")
             kept_out = service.value("tracescore_gold_traces_total", use="kept_out")
             page = service.get("page", "/gold")
+            panels = shown(server)
     assert told["labels"]["alertname"] == "TracescoreGoldFell"
     assert (told["labels"]["service_version"], told["labels"]["gold_set"]) == ("2.0", "prices")
     assert told["annotations"]["page"].endswith("/gold")
@@ -92,6 +112,11 @@ def test_a_release_with_a_stale_document_is_told_from_all_else_that_can_go_wrong
     assert live == 1  # of all that the app did, one answer was a user's
     assert kept_out >= 4 * SIZE
     assert "10 got wrong, 0 got right" in " ".join(page.split())
+    assert all(panels.values())
+    assert panels["Gold: mean by release"] == {"shop 1.0": 1.0, "shop 2.0": pytest.approx(len(OTHERS) / SIZE)}
+    assert panels["Gold: change"]["factual"] < panels["Gold: change"]["tolerance"] == -0.02
+    assert panels["Gold: claims"]["fp 2.0"] > panels["Gold: claims"]["fp 1.0"]
+    assert panels["Gold: last run"] == {"good": 1.0}
 
 
 def _runs(log: list[str], trigger: str) -> int:
