@@ -31,8 +31,8 @@ COUNTS = ("tp", "fp", "fn")
 Outcome = Literal["scored", "unscored", "unanswered"]
 """Of an item: correctness has a value; the app answered and the judge could not tell; the app did not answer."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-Trigger = Literal["schedule", "overdue", "release", "hand", "resumed"]
-"""Why a run began."""
+Trigger = Literal["schedule", "overdue", "release", "hand", "resumed", "again"]
+"""Why a run began; `again`: the one before had no answer at all."""
 State = Literal["running", "done", "failed", "cut"]
 
 

@@ -13,7 +13,7 @@ import anyio.to_thread
 
 from tracescore import logs
 from tracescore.config_gold import Gold
-from tracescore.errors import ConfigError
+from tracescore.errors import ConfigError, UsageError
 from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
 from tracescore.gold.items import load
 from tracescore.gold.marks import Marks
@@ -75,6 +75,7 @@ class GoldRunner:
         self._ready = ready
         self._marks, self._evaluate = marks, evaluate
         self._version: object = None
+        self._seen: list[tuple[str, str, float]] = []
         self.schedule = Schedule(settings, None, [], clock())
 
     def open(self) -> None:
@@ -97,7 +98,7 @@ class GoldRunner:
         """Is shown live interactions: a new release of the service is a reason to run."""
         for each in interactions:
             if self.schedule.saw(each.service, each.release):
-                self.store.saw(each.service, each.release, self.clock())
+                self._seen.append((each.service, each.release, self.clock()))
                 _log.info('event=new_release gold_set="%s" release="%s"', self.name, _plain(each.release))
 
     def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:
@@ -110,21 +111,25 @@ class GoldRunner:
         """Runs the set whenever it is due, until cancelled; no error of one run ends it."""
         if self.store_path is None:
             _log.warning('event=gold_in_memory advice="set gold.store or spool.path: results do not survive a restart"')
-        trigger: Trigger | None = "resumed" if self._resumable() else None
+        resuming = self._resumable() is not None
         while True:
-            trigger = trigger or self.schedule.due(self.clock())
-            if trigger and self._ready():
-                try:
-                    if await self.run(trigger) is not None:
-                        trigger = None
-                except ConfigError as error:
-                    trigger = None
-                    await self._broken(error)
-                except Exception as error:  # noqa: BLE001 - the next run may go better
-                    trigger = None
-                    logs.defect(_log, error)
+            trigger = "resumed" if resuming else self.schedule.due(self.clock())
+            try:
+                if trigger and self._ready():
+                    resuming = await self.run(trigger) is None and resuming
+                await self.refresh()
+            except ConfigError as error:
+                resuming = False
+                self._broken(error)
+            except UsageError as error:
+                resuming = False
+                self.schedule.began(self.clock())
+                _log.error('event=gold_store_failed detail="%s"', _plain(str(error)))
+            except Exception as error:  # noqa: BLE001 - the next run may go better
+                resuming = False
+                self.schedule.began(self.clock())
+                logs.defect(_log, error)
             await anyio.sleep(_LOOK_EVERY)
-            await self.refresh()
 
     async def run(self, trigger: Trigger, progress: Progress = _nothing) -> Run | None:
         """One run now; None while another process is running a set of this store. ConfigError: the set is broken."""
@@ -175,7 +180,7 @@ class GoldRunner:
                 return run
         return None
 
-    async def _broken(self, error: ConfigError) -> None:
+    def _broken(self, error: ConfigError) -> None:
         """The set has become unreadable since the start: that is a failed run, and the next one is tried as planned."""
         now = self.clock()
         self.schedule.began(now)
@@ -190,6 +195,8 @@ class GoldRunner:
         if run.state == "done":
             self.schedule.succeeded(run.started)
             self._refer(run)
+        elif run.count("unanswered") == len(run.outcomes):
+            self.schedule.unanswered(self.clock())
         self.store.forget(self.name, self.clock() - self.settings.keep)
         self._refresh()
         _log.log(logging.INFO if run.state == "done" else logging.ERROR, "%s", summary_line(run, self.settings))
@@ -198,7 +205,9 @@ class GoldRunner:
         """Until a person pins others, the first runs of the first release are the reference."""
         if self.store.pinned_by_hand(self.name):
             return
-        known = [each for each in self.store.runs(self.name, "done") if each.reference and each.judge == run.judge]
+        known = [each for each in self.references() if each.judge == run.judge]
+        if known and compare(run, known, "") is None:  # the set has become another one
+            known = []
         if len(known) < REFERENCE_RUNS and all(each.release == run.release for each in known):
             self.store.refer(self.name, [run, *known])
 
@@ -217,6 +226,9 @@ class GoldRunner:
         await anyio.to_thread.run_sync(self._refresh)
 
     def _refresh(self) -> None:
+        while self._seen:
+            self.store.saw(*self._seen[0])
+            del self._seen[0]
         version = self.store.version()
         if version == self._version:
             return

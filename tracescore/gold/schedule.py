@@ -15,6 +15,7 @@ from tracescore.gold.results import Trigger
 
 _LATE = 60.0
 """Seconds after its moment from which a run is called overdue."""
+_AGAIN_AFTER = 300.0
 
 
 class Schedule:
@@ -26,11 +27,13 @@ class Schedule:
         self._zone = zone_of(settings.timezone)
         self._known = set(releases)
         self._new: str | None = None
+        self._again: float | None = None
         self.release: str = settings.release or (releases[-1] if releases else "unknown")
         """The release that answers, as far as is known."""
         self._next = self.after(now if last_success is None else last_success)
         self._never = last_success is None and settings.schedule is not None
-        self.succeeded(last_success or now)
+        self.expected = self._next
+        """When a good run should begin next: in the past while one is overdue. None without a schedule."""
 
     def after(self, moment: float) -> float | None:
         """The first moment of the schedule later than `moment`; None without a schedule, or when none ever comes."""
@@ -58,16 +61,23 @@ class Schedule:
             return "release"
         if self._never:
             return "overdue"
+        if self._again is not None and now >= self._again:
+            return "again"
         if self._next is None or now < self._next:
             return None
         return "overdue" if now - self._next > _LATE else "schedule"
 
     def began(self, now: float) -> None:
         """A run begins; whatever asked for one has been heard."""
-        self._new, self._never = None, False
+        self._new, self._never, self._again = None, False, None
         self._next = self.after(now)
+
+    def unanswered(self, now: float) -> None:
+        """A run ended without a single answer: the app may only be starting, so it is asked again before long."""
+        self._again = now + _AGAIN_AFTER
 
     def succeeded(self, began: float) -> None:
         """A run that began then went well."""
-        self.expected = self.after(began)
-        """When a good run should begin next: in the past while one is overdue. None without a schedule."""
+        self.expected, self._never = self.after(began), False
+        if self._next is not None and self.expected is not None:
+            self._next = max(self._next, self.expected)  # whoever made that run

@@ -48,7 +48,7 @@ _READER = TypeAdapter(ItemOutcome)
 
 
 class Store:
-    """The file at `path`; None keeps everything in memory."""
+    """The file at `path`; None keeps everything in memory. UsageError from any call: the file cannot be used."""
 
     def __init__(self, path: Path | None) -> None:
         """Opens or creates it, readable by its owner alone. UsageError: it cannot be used."""
@@ -70,8 +70,6 @@ class Store:
                     db.execute(f"PRAGMA user_version = {VERSION}")
         except OSError as error:
             raise UsageError(f"gold.store: {path} cannot be opened: {error.strerror}; name a file there") from None
-        except sqlite3.Error as error:
-            raise UsageError(f"gold.store: {path} cannot be used: {error}; name another file") from None
 
     @contextmanager
     def _begin(self, mode: Literal["IMMEDIATE", "DEFERRED"] = "IMMEDIATE") -> Iterator[sqlite3.Connection]:
@@ -82,6 +80,8 @@ class Store:
                 db.execute(f"BEGIN {mode}")
                 yield db
                 db.execute("COMMIT")
+            except sqlite3.Error as error:
+                raise UsageError(f"gold.store: {self.path} cannot be used: {error}; name another file") from None
             finally:
                 if db.in_transaction:
                     db.execute("ROLLBACK")
@@ -96,7 +96,10 @@ class Store:
         if self.path is None:
             yield True
             return
-        handle = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            handle = os.open(f"{self.path}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise UsageError(f"gold.store: {self.path}.lock cannot be opened: {error.strerror}") from None
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

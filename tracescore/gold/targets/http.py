@@ -85,6 +85,7 @@ class Asking:
         """Releases the connections."""
         if self._session is not None:
             await self._session.close()
+            self._session = None
 
 
 def filled(template: Any, item: GoldItem) -> Any:
@@ -119,6 +120,26 @@ def json_of(body: bytes, content_type: str) -> Any:
         raise TargetFailed("not_json", f"the app answered {what} ({content_type}); {hint}") from None
 
 
+class Contexts:
+    """Reads the passages out of responses. A path must match once; later, where it does not, there were none."""
+
+    def __init__(self, path: str | None) -> None:
+        self._path, self._matched = path, False
+
+    def of(self, payload: Any) -> tuple[str, ...] | None:
+        """The passages; None without a path. TargetFailed where it leads nowhere and never has led anywhere."""
+        if self._path is None:
+            return None
+        try:
+            found = texts_at(payload, self._path, "gold.target.contexts")
+        except TargetFailed:
+            if self._matched:
+                return ()
+            raise
+        self._matched = True
+        return found
+
+
 class HttpTarget:
     """`kind: http`."""
 
@@ -126,13 +147,14 @@ class HttpTarget:
         """UsageError when a secret cannot be read."""
         self._settings = settings
         self._asking = Asking(settings.method, settings.url, settings.headers, body_of(settings), timeout)
+        self._contexts = Contexts(settings.contexts)
 
     async def ask(self, item: GoldItem, trace_id: str) -> Interaction:
         """See `Target`."""
         settings = self._settings
         payload = json_of(*await self._asking.send(item, trace_id))
         answer = text_at(payload, settings.answer, "gold.target.answer")
-        contexts = texts_at(payload, settings.contexts, "gold.target.contexts") if settings.contexts else None
+        contexts = self._contexts.of(payload)
         release = text_at(payload, settings.release, "gold.target.release") if settings.release else ""
         return interaction_of(item, trace_id, answer, contexts, release)
 
@@ -157,13 +179,12 @@ class _ChatTarget:
         url = settings.base_url.rstrip("/") + "/chat/completions"
         body = {"model": settings.model, "messages": messages}
         self._asking = Asking("POST", url, settings.headers, body, timeout, settings.api_key)
-        self._contexts = settings.contexts
+        self._contexts = Contexts(settings.contexts)
 
     async def ask(self, item: GoldItem, trace_id: str) -> Interaction:
         payload = json_of(*await self._asking.send(item, trace_id))
         answer = text_at(payload, "choices.0.message.content", "gold.target")
-        contexts = texts_at(payload, self._contexts, "gold.target.contexts") if self._contexts else None
-        return interaction_of(item, trace_id, answer, contexts)
+        return interaction_of(item, trace_id, answer, self._contexts.of(payload))
 
     async def close(self) -> None:
         await self._asking.close()
