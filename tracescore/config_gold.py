@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field, JsonValue
 from tracescore.config_types import Duration, Ratio, Secret, Section, Url
 
 DEFAULT_BODY: dict[str, JsonValue] = {"question": "{question}"}
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _STEP = re.compile(r"[^.\s]+")
 
 
@@ -25,14 +26,14 @@ def _cron(value: str) -> str:
 
 
 def zone_of(name: str) -> tzinfo:
-    """The time zone of that name; UTC also where there is no database of them. ValueError, OSError: no such zone."""
+    """The time zone of that name; UTC also where there is no database of them. KeyError, ValueError, OSError: none."""
     return UTC if name == "UTC" else ZoneInfo(name)
 
 
 def _zone(value: str) -> str:
     try:
         zone_of(value)
-    except (ValueError, OSError):  # no such key, a path outside the database, a folder of it
+    except (KeyError, ValueError, OSError):  # no such name, a path outside the database, a folder of it
         raise ValueError("the name of a time zone expected, such as Europe/Berlin") from None
     return value
 
@@ -43,6 +44,13 @@ def _path(value: str) -> str:
     return value
 
 
+def _function(value: str) -> str:
+    if _FUNCTION.fullmatch(value) is None:
+        raise ValueError("module:function expected, such as shop.rag:answer")
+    return value
+
+
+FunctionName = Annotated[str, AfterValidator(_function)]
 Cron = Annotated[str, AfterValidator(_cron)]
 """Minute, hour, day of the month, month, day of the week."""
 Zone = Annotated[str, AfterValidator(_zone)]
@@ -88,8 +96,7 @@ class PythonTarget(Section):
     """A function of yours, plain or async: question in, answer text or {answer, contexts, release} out."""
 
     kind: Literal["python"]
-    callable: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")
-    """module:function"""
+    callable: FunctionName
 
 
 class TraceTarget(_Request):
