@@ -108,6 +108,7 @@ POINTS: dict[str, Callable[[Countdown], None]] = {
     "before the commit of the totals": lambda c: commit(changes.Totals, c, after=False),
     "in the commit of the totals": lambda c: within(changes.Totals, c),
     "after the commit of the totals": lambda c: commit(changes.Totals, c, after=True),
+    "after spans were passed on": lambda c: commit(changes.PassedOn, c, after=False),
     "while the file is opened": lambda c: before(File, "last_op", Countdown(1)),
     "at any moment": at_any_moment,
 }

@@ -13,7 +13,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
-from tracescore.model import RawLog, RawSpan
+from tracescore.model import RawLog, RawSpan, Withheld
 
 
 def trace_id(number: int) -> bytes:
@@ -98,6 +98,7 @@ class Collected:
     def __init__(self) -> None:
         self.spans: list[RawSpan] = []
         self.logs: list[RawLog] = []
+        self.withheld: list[Withheld] = []
         self.refuse = 0
         self.broken = False
 
@@ -105,7 +106,8 @@ class Collected:
         self.refuse -= 1
         return self.refuse < 0
 
-    def take(self, spans: Iterable[RawSpan], logs: Iterable[RawLog]) -> None:
+    def take(self, spans: Iterable[RawSpan], logs: Iterable[RawLog], withheld: Iterable[Withheld] = ()) -> None:
+        self.withheld += withheld
         if self.broken:
             raise OSError("disk full")
         self.spans += spans

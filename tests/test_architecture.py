@@ -27,6 +27,7 @@ GROUND: dict[str, set[str]] = {
     "config_file": {"config", "config_types", "errors"},
     "asgi": set(),
     "labels": set(),
+    "wire": set(),
     "together": set(),
     "retrying": set(),
     "listener": {"config_types", "errors"},
@@ -37,7 +38,7 @@ GROUND: dict[str, set[str]] = {
 """What stages stand on: all that each of these parts imports."""
 
 STAGES: dict[str, set[str]] = {
-    "receiver": {"asgi", "listener"},
+    "receiver": {"asgi", "listener", "wire"},
     "assembly": set(),
     "interactions": set(),
     "redaction": set(),
@@ -46,7 +47,7 @@ STAGES: dict[str, set[str]] = {
     "judge": {"embedder", "openai_endpoint", "retrying", "together"},
     "evaluators": {"embedder", "judge", "together"},
     "drift": set(),
-    "exporters": {"__init__", "asgi", "buckets", "drift", "labels", "retrying"},
+    "exporters": {"__init__", "asgi", "buckets", "drift", "labels", "retrying", "wire"},
     "gold": {"labels", "retrying"},
     "spool": set(),
     "restart": {"assembly", "exporters", "interactions", "ledger", "spool"},

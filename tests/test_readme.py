@@ -101,7 +101,7 @@ def test_the_table_of_metrics_is_what_the_service_exposes(tmp_path: Path) -> Non
     settings += (
         "exporters:\n  otlp: {endpoint: 'http://elsewhere:4318'}\n  phoenix: {endpoint: 'http://elsewhere:6006'}\n"
     )
-    settings += "  forward: {http: 'http://elsewhere:4318'}\n"
+    settings += "  forward: {http: 'http://elsewhere:4318', attach: hold}\n"
     settings += "redaction: {patterns: [email]}\n"
     settings += "spool: {path: /nowhere/spool}\n"
     (tmp_path / "gold.yaml").write_text("[{question: q, reference: r}]")

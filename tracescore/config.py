@@ -313,8 +313,13 @@ class Forward(Section):
     """Of an OTLP/gRPC receiver, such as http://collector:4317."""
     timeout: Duration = Field(default=10.0, gt=0)
     """Until then the destination must have answered; else the sender is told to come back."""
-    attach: Literal["span"] = "span"
-    """How scores get onto the traces: as evaluation spans that follow."""
+    attach: Literal["span", "hold"] = "span"
+    """How scores get onto the traces: as evaluation spans that follow, or also as attributes of the spans themselves,
+    which are kept back until they are scored. The latter needs spool.path."""
+    deadline: Duration = Field(default=30.0, gt=0)
+    """With `attach: hold`: how long a span is kept back at most."""
+    max_held: Size = Field(default=128 * 2**20, ge=2**20)
+    """With `attach: hold`: bytes that may be kept back; beyond them spans go on at once."""
 
     @model_validator(mode="after")
     def _somewhere(self) -> Forward:
@@ -390,6 +395,8 @@ def cross_checks(config: Config) -> list[tuple[str, str]]:
     for path, target, what in _destinations(config.exporters):
         if any(_reaches(target, listener) for listener in ours.values()):
             problems.append((path, f"is a listener of this very service: {what} would come back"))
+    if config.exporters.forward is not None and config.exporters.forward.attach == "hold" and config.spool.path is None:
+        problems.append(("spool.path", "required by exporters.forward.attach: hold, or a crash would lose spans"))
     if config.web.token is None and not is_loopback(ours["web.listen"][0]):
         problems.append(("web.token", f"required because the page listens on {config.web.listen}, not on loopback"))
     if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":

@@ -25,7 +25,7 @@ from tracescore.interactions import MARKERS, read
 from tracescore.interactions.report import own_keys
 from tracescore.judge.operations import Judge
 from tracescore.listener import bind, serving
-from tracescore.model import Interaction, RawLog, RawSpan, Result
+from tracescore.model import Interaction, RawLog, RawSpan, Result, Withheld
 from tracescore.receiver.decode import decode
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
@@ -172,7 +172,12 @@ class _Traces:
         """See `Sink`."""
         return self._assembly.room()
 
-    def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> Awaitable[None] | None:
+    def take(
+        self,
+        spans: Sequence[RawSpan],
+        logs: Sequence[RawLog],
+        withheld: Sequence[Withheld] = (),  # noqa: ARG002 - nothing is, where nothing is passed on
+    ) -> Awaitable[None] | None:
         """See `Sink`."""
         self._assembly.take(spans, logs)
         return None

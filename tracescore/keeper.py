@@ -16,10 +16,11 @@ from tracescore import restart
 from tracescore.assembly import Assembly
 from tracescore.config import Config
 from tracescore.exporters import Delivering, Exporter
+from tracescore.exporters.hold import Hold
 from tracescore.interactions.once import Once
 from tracescore.judge.epoch import Epochs
 from tracescore.ledger import Ledger
-from tracescore.model import Clock, Interaction, RawLog, RawSpan, RawTrace, Result
+from tracescore.model import Clock, Interaction, RawLog, RawSpan, RawTrace, Result, Withheld
 from tracescore.spool import Spool
 from tracescore.spool.changes import (
     Change,
@@ -30,6 +31,8 @@ from tracescore.spool.changes import (
     Finished,
     Gone,
     Lost,
+    Owing,
+    PassedOn,
     Pieces,
     Reading,
     Totals,
@@ -79,8 +82,9 @@ class Keeper:
         ledger: Ledger,
         exporters: Sequence[Exporter],
         clock: Clock,
+        hold: Hold | None = None,
     ) -> None:
-        self._spool, self._config, self._clock = spool, config, clock
+        self._spool, self._config, self._clock, self._hold = spool, config, clock, hold
         self._assembly, self._once, self._ledger, self._exporters = assembly, once, ledger, exporters
         self._gone: list[Gone] = []
         self._unpublished = 0
@@ -89,9 +93,11 @@ class Keeper:
         self._epoch: Fact | None = None
         if spool.durable:
             assembly.on_gone = self._let_go
+        if hold is not None:
+            hold.gone = self._passed_on
         for exporter in exporters:
             if isinstance(exporter, Delivering):
-                exporter.settled = partial(self._settled, exporter.name)
+                exporter.settled, exporter.kept = partial(self._settled, exporter.name), spool.durable
 
     # ---------------------------------------------------------------- the receiver's sink
 
@@ -99,9 +105,18 @@ class Keeper:
         """Whether memory and file have room for more."""
         return self._assembly.room() and self._spool.room()
 
-    def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> Awaitable[None] | None:
+    def take(
+        self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = ()
+    ) -> Awaitable[None] | None:
         """Takes the pieces of one request; SpoolError when they cannot be kept."""
-        return self._spool.commit(Pieces(spans, logs, self._clock()), partial(self._assembly.take, spans, logs))
+        now = self._clock()
+
+        def apply() -> None:
+            self._assembly.take(spans, logs)
+            if self._hold is not None:
+                self._hold.take(withheld, now)
+
+        return self._spool.commit(Pieces(spans, logs, now, withheld), apply)
 
     # ---------------------------------------------------------------- traces
 
@@ -116,6 +131,7 @@ class Keeper:
         now, evicted = self._clock(), {gone.trace_id: gone.op for gone in closed.gone}
         fates: list[tuple[Interaction, Fate]] = []
         traces = []
+        targets: list[tuple[bytes, set[str]]] = []
         for raw, of_trace in zip(closed.traces, read, strict=True):
             decided = [Decided(each.span_id, each.state, "known") for each in of_trace.known]
             for interaction, sampled in of_trace.fresh:
@@ -124,10 +140,14 @@ class Keeper:
                 kept = sampled or interaction
                 fates.append((kept, fate))
                 decided.append(Decided(kept.span_id, kept.state, fate, kept.weight))
+            targets.append((raw.trace_id, {each.span_id for each in decided if each.fate in ("known", "waiting")}))
             op = evicted.get(raw.trace_id, closed.op) if raw.closed_by == "evicted" else closed.op
             traces.append(TraceRead(raw.trace_id, op, now, decided))
         if traces or closed.gone:
             await self._commit(Reading(traces, closed.gone), partial(self._count, fates, enqueue))
+        if self._hold is not None:
+            for trace_id, span_ids in targets:
+                self._hold.read(trace_id, span_ids)
 
     def _count(self, fates: Sequence[tuple[Interaction, Fate]], enqueue: Enqueue) -> None:
         measures = self._config.measures
@@ -150,7 +170,9 @@ class Keeper:
         self._unpublished -= 1
 
     def tick(self) -> None:
-        """Commits the totals when they are due and all that was committed is in them."""
+        """Commits the totals when they are due and all that was committed is in them; lets go what is kept too long."""
+        if self._hold is not None:
+            self._hold.tick()
         if self._clock() >= self._totals_due:
             self._note_totals()
 
@@ -171,8 +193,10 @@ class Keeper:
             if epochs is not None:
                 self._resume_epochs(epochs, stored.fact(_EPOCH + epochs.judge))
             args = (stored, self._ledger, self._once, self._exporters, self._config.measures)
+            restart.resume_hold(stored, self._hold)  # first: what is owed may be about a span that is kept back
             waiting = await restart.resume_counts(*args)
             restart.resume_assembly(stored, self._assembly)
+            self._spool.note(Owing([each.name for each in self._exporters if isinstance(each, Delivering)]))
             for known, interaction in restart.reread(stored, waiting, read):
                 self._wait_again(known.at, interaction, enqueue)
             shown = (self._config.spool.path, len(waiting), self._assembly.open_traces)
@@ -208,6 +232,9 @@ class Keeper:
 
     def _begin(self) -> None:
         self._unpublished += 1
+
+    def _passed_on(self, spans: Sequence[Withheld]) -> None:
+        self._spool.note(PassedOn(spans))
 
     def _let_go(self, trace_id: bytes, ids: array[int]) -> None:
         self._gone.append(Gone(trace_id, self._spool.applied, self._clock(), ids))

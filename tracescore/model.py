@@ -370,3 +370,30 @@ def score_id(trace_id: str, span_id: str, measure: Measure, judge: str, epoch: i
     """Hash of everything that makes a score this score and no other."""
     parts = "\x00".join((trace_id, span_id, measure, str(EVALUATOR_VERSION), judge, str(epoch)))
     return hashlib.sha256(parts.encode()).hexdigest()[:32]
+
+
+# ---------------------------------------------------------------- spans kept back
+
+
+class Envelope(NamedTuple):
+    """How a request came, which is how its spans go on: nothing is merged across envelopes.
+
+    `target` is the path with its query, or the method; `headers` are those of the message, or its metadata;
+    `encoding` is the content encoding, empty for none.
+    """
+
+    wire: Literal["http", "grpc"]
+    target: str
+    headers: tuple[tuple[bytes, bytes], ...]
+    json: bool
+    encoding: str
+
+
+class Withheld(NamedTuple):
+    """A span that is kept back until it has its scores: `request` is an export request of it alone, in plain bytes."""
+
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    envelope: Envelope
+    request: bytes

@@ -11,6 +11,7 @@ import orjson
 
 from tracescore.assembly import Assembly, put_together
 from tracescore.exporters import Continuing, Delivering, Exporter
+from tracescore.exporters.hold import Hold
 from tracescore.interactions.once import Once
 from tracescore.ledger import Ledger
 from tracescore.model import Interaction, Measure, RawTrace
@@ -79,6 +80,17 @@ def resume_assembly(stored: Stored, assembly: Assembly) -> None:
         assembly.resume_closed(held.spans, held.logs, held.at)
     for held in stored.requests():
         assembly.resume(held.spans, held.logs, held.at)
+
+
+def resume_hold(stored: Stored, hold: Hold | None) -> None:
+    """Keeps spans back that an earlier process kept back and did not pass on."""
+    spans = 0
+    for span, at in stored.withheld():
+        spans += 1
+        if hold is not None:
+            hold.take([span], at)
+    if spans and hold is None:
+        _log.warning('event=spans_kept_back spans=%d advice="exporters.forward.attach: hold passes them on"', spans)
 
 
 def reread(stored: Stored, waiting: Iterable[Known], read: Read) -> Iterator[tuple[Known, Interaction | Lost]]:

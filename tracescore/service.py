@@ -30,7 +30,7 @@ from tracescore.config import Config
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
-from tracescore.exporters import Exporter, build_exporters, build_forwarder
+from tracescore.exporters import Exporter, build_exporters, build_forwarder, build_hold
 from tracescore.exporters.exposition import Health, metrics_app
 from tracescore.gold.marks import Marks
 from tracescore.gold.runner import GoldRunner
@@ -122,32 +122,30 @@ class Service:
             targets=config.drift.targets,
             switch=content_switch,
         )
-        self.exporters = [*build_exporters(config, self.registry, clock), self.pages, *watchers]
+        self.hold = build_hold(config, self.forwarder, self.assembly.marked, self.registry, clock)
+        holding = [self.hold] if self.hold else []
+        self.exporters = [*build_exporters(config, self.registry, clock), *holding, self.pages, *watchers]
         self.spool = build_spool(config.spool, self.registry)
-        self.keeper = Keeper(self.spool, config, self.assembly, self.once, self.ledger, self.exporters, clock)
-        self.marks = Marks(config.sampling.salt)
-        self.intake = Intake(config.receiver, self.keeper, self._admits, self.registry, self.forwarder)
-        self.gold = self._gold_runner()
-        self.gold_traffic = GoldTraffic(self.marks, self.gold, self.registry)
+        taking = (self.assembly, self.once, self.ledger, self.exporters)
+        self.keeper = Keeper(self.spool, config, *taking, clock, self.hold)
+        self.gold = GoldTraffic(config.sampling.salt, self._gold_runner, self.registry)
+        admits = self.gold.besides(self.sampler.admits)
+        self.intake = Intake(config.receiver, self.keeper, admits, self.registry, self.forwarder, self.hold)
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
         for stage in ("interactions", "evaluators", "exporters"):
             self.errors.labels(stage)
         self.fit, self.lost = anyio.Event(), anyio.Event()
         """The judge can be asked; it was asked and had gone."""
 
-    def _gold_runner(self) -> GoldRunner | None:
-        settings, judge = self.config.gold, self.scorer.judge
+    def _gold_runner(self, marks: Marks) -> GoldRunner | None:
+        settings, path, judge = self.config.gold, self.config.spool.path, self.scorer.judge
         if settings is None:
             return None
-        path = self.config.spool.path
-        runner = GoldRunner(settings, path, self.marks, judge.name, self._evaluate_gold, self.clock, self._judge_fit)
+        fit = lambda: self.fit.is_set()  # noqa: E731, PLW0108 - the event is another one whenever the judge was lost
+        runner = GoldRunner(settings, path, marks, judge.name, self._evaluate_gold, self.clock, fit)
         GoldSeries(runner, self.registry)
         self.pages.gold = partial(view, runner)
         return runner
-
-    def _admits(self, trace_id: bytes) -> bool:
-        """Whether spans of the trace are wanted: sampling may score it, or a gold request caused it."""
-        return self.sampler.admits(trace_id) or self.marks.known(trace_id)
 
     async def run(self, stop: anyio.Event, task_status: TaskStatus[dict[str, str]] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serves until `stop` is set, then finishes what was received within `shutdown_grace`.
@@ -168,9 +166,9 @@ class Service:
             prober = await outlasting.enter_async_context(anyio.create_task_group())
             prober.start_soon(self._keep_judge)
             prober.start_soon(self._remind)
-            if self.gold is not None:
-                self.gold.open()
-                prober.start_soon(self._run_gold, self.gold, stop)
+            if self.gold.runner is not None:
+                self.gold.runner.open()
+                prober.start_soon(self.gold.runner.keep_running, stop)
             with anyio.CancelScope() as drain:
                 async with anyio.create_task_group() as stages:
                     for _ in range(config.evaluators.max_concurrency):
@@ -224,12 +222,10 @@ class Service:
         try:
             trace = decode(raw)
             reading = read(trace, self.config.interactions, self.sampler.attributes)
-            if self.gold_traffic.took(raw.trace_id, reading.interactions):
+            if self.gold.took(raw.trace_id, reading.interactions):
                 return Read()
             fresh = self.once.new(trace, reading.interactions)
             self.report.trace(reading, fresh)
-            if self.gold is not None:
-                self.gold.saw(fresh)
             new = {interaction.span_id for interaction in fresh}
             known = [interaction for interaction in reading.interactions if interaction.span_id not in new]
             return Read([(each, self._sampled(each)) for each in fresh], known)
@@ -288,19 +284,9 @@ class Service:
         await self.fit.wait()
         return await evaluate_all(interaction, self.scorer.evaluators, self.scorer.judge, self.clock)
 
-    def _judge_fit(self) -> bool:
-        return self.fit.is_set()
-
     async def _evaluate_gold(self, interaction: Interaction) -> Result:
         redacted = self.redactor.interaction(interaction)
         return await evaluate_all(redacted, self.scorer.gold_evaluators, self.scorer.judge, self.clock)
-
-    async def _run_gold(self, gold: GoldRunner, stop: anyio.Event) -> None:
-        """A run that `stop` cuts is resumed by the next process."""
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(gold.keep_running)
-            await stop.wait()
-            tasks.cancel_scope.cancel()
 
     async def _keep_judge(self) -> None:
         """Asks the judge until it can do the work, and again whenever it was lost.
@@ -363,7 +349,7 @@ class Service:
 
     async def _close(self) -> None:
         self.report.say()
-        passing_on = [each.close for each in (self.forwarder, self.gold) if each]
+        passing_on = [each.close for each in (self.forwarder, self.gold.runner) if each]
         exporting = [exporter.close for exporter in self.exporters]
         for close in (*exporting, *passing_on, self.scorer.close, self.keeper.close):
             with anyio.move_on_after(10):

@@ -2,7 +2,9 @@
 
     python -m tests.benchmarks.judge [--interactions 200]
 
-A mock judge in a process of its own answers after a fixed time. The client runs the three live measures with
+A mock judge in a process of its own answers after a fixed time, in the rows with a `~` after a time that differs from
+call to call by up to a half, as that of real models does: after one and the same time hundreds of replies come at one
+moment, and all but the first of them wait for their turn. The client runs the three live measures with
 everything included: prompts, retries, parsing, quotes, cache, metrics; vectors come from a table. The bare loop
 posts the same bodies, at most as many at a time, and decodes the replies.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import random
 import subprocess
 import sys
 import time
@@ -89,12 +92,12 @@ def reply(body: bytes) -> bytes:
     return orjson.dumps({"id": "1", "object": "chat.completion", "model": "mock", "choices": choices, "usage": usage})
 
 
-async def serve(seconds: float) -> None:
-    """Answers each request `seconds` after it came, and counts requests and bytes."""
-    totals = {"calls": 0, "bytes": 0}
+async def serve(seconds: float, spread: float) -> None:
+    """Answers each request `seconds` after it came, more or less by up to `spread` of them, and counts requests."""
+    totals, chance = {"calls": 0, "bytes": 0}, random.Random(1)
 
     async def answer(request: web.Request) -> web.Response:
-        due = time.monotonic() + seconds
+        due = time.monotonic() + seconds * chance.uniform(1 - spread, 1 + spread)
         body = await request.read()
         totals["calls"] += 1
         totals["bytes"] += len(body)
@@ -202,7 +205,9 @@ async def bare(url: str, in_flight: int, count: int, requests: Sequence[bytes]) 
         await asyncio.gather(*(one() for _ in range(count)))
 
 
-async def compare(port: int, seconds: float, in_flight: int, count: int, requests: Sequence[bytes]) -> None:
+async def compare(
+    port: int, seconds: float, spread: float, in_flight: int, count: int, requests: Sequence[bytes]
+) -> None:
     """Prints both ways of doing `count` interactions."""
     root, url = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{port}/v1"
     await client(url, in_flight, range(1_000_000, 1_000_020))
@@ -214,8 +219,9 @@ async def compare(port: int, seconds: float, in_flight: int, count: int, request
     bound = in_flight / seconds  # calls per second if nothing but the judge took time
     for run in runs:
         per_call, base = run.cpu / run.calls, runs[0].cpu / runs[0].calls
+        took = f"{'~' if spread else ' '}{seconds * 1000:5.0f}"
         print(
-            f"{seconds * 1000:6.0f} {in_flight:9d}  {run.name:14} {run.calls / run.interactions:11.2f} "
+            f"{took} {in_flight:9d}  {run.name:14} {run.calls / run.interactions:11.2f} "
             f"{run.sent / run.interactions:17.0f} {1000 * per_call:12.3f} {per_call / base:8.1f} "
             f"{3 * run.interactions / run.wall:9.0f} {run.calls / run.wall / bound:9.0%}"
         )
@@ -225,20 +231,20 @@ def main() -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--interactions", type=int, default=200)
-    parser.add_argument("--serve", type=float, help=argparse.SUPPRESS)
+    parser.add_argument("--serve", type=float, nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve is not None:
-        asyncio.run(serve(arguments.serve))
+        asyncio.run(serve(*arguments.serve))
         return
     requests = bodies()
     print("    ms in flight  client         calls/inter. bytes sent/inter.  CPU ms/call  x bare  scores/s  of bound")
-    for seconds, in_flight in ((0.05, 64), (0.5, 256)):
+    for seconds, spread, in_flight in ((0.05, 0.0, 64), (0.5, 0.0, 256), (0.5, 0.5, 256)):
         count = arguments.interactions * in_flight // 64  # enough to fill the slots
-        command = [sys.executable, "-m", "tests.benchmarks.judge", "--serve", str(seconds)]
+        command = [sys.executable, "-m", "tests.benchmarks.judge", "--serve", str(seconds), str(spread)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as mock:
             try:
                 port = int(mock.stdout.readline())
-                uvloop.run(compare(port, seconds, in_flight, count, requests))  # as the service does
+                uvloop.run(compare(port, seconds, spread, in_flight, count, requests))  # as the service does
             finally:
                 mock.kill()
 

@@ -17,6 +17,7 @@ import urllib.error
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,8 @@ QUICK = (
     "between two exporters",
     "after the commit of a result",
 )
+HELD = "after spans were passed on"
+"""A point that is met only where spans are kept back."""
 OPEN = 60
 """Traces that have been begun and wait for their root at any time."""
 ROUND = 12
@@ -196,7 +199,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_counts_twice(tmp_path: Path, j
     with serving(tmp_path, config, "--otlp-out", sink.http) as service:
         app.send(service.addresses["http"])
     assert not app.unsent
-    rounds = list(POINTS) * KILLS or list(QUICK)
+    rounds = [point for point in POINTS if point != HELD] * KILLS or list(QUICK)
     chance.shuffle(rounds)
     for point in rounds:
         app.begin(ROUND)
@@ -238,6 +241,45 @@ def test_nothing_acknowledged_is_lost_and_nothing_counts_twice(tmp_path: Path, j
     events = {log["attributes"]["tracescore.score_id"]: log for log in received.logs}
     assert len(events) == 3 * total, "a repeat has another id"
     assert all(events[log["attributes"]["tracescore.score_id"]] == log for log in received.logs)
+
+
+def test_spans_that_were_kept_back_all_arrive_whenever_the_process_dies(
+    tmp_path: Path, judge: OpenAIServer, sink: Sink
+) -> None:
+    sink.clear()
+    app, chance = App(), random.Random(3)
+    forward = f"forward: {{http: '{sink.http}', attach: hold}}"
+    config = settings(judge, tmp_path).replace("{prometheus: ", f"{{{forward}, prometheus: ")
+    for point in ("after the commit of a request", "after the commit of a result", HELD, HELD) * max(1, KILLS):
+        app.begin(ROUND)
+        app.complete(ROUND)
+        times = str(chance.randint(1, 6))
+        with serving(tmp_path, config, module=("tests.killed", point, times)) as service:
+            while not has_died(service):
+                app.send(service.addresses["http"])
+                app.begin(2)
+                app.complete(2)
+    with serving(tmp_path, config) as service:
+        app.complete(len(app.begun))
+        app.send(service.addresses["http"])
+        assert not app.unsent
+        total = len(app.completed)
+        service.wait_value(total, "tracescore_evaluations_total", outcome="scored", measure="faithfulness")
+        assert service.terminate() == 0
+    arrived: dict[str, list[dict[str, Any]]] = {}
+    for span in sink.wait(spans=4 * total).spans:
+        arrived.setdefault(span["span_id"], []).append(span)
+    for number in app.completed:
+        plain, rag, found = (arrived.pop(f"{3 * number + part:016x}") for part in range(3))
+        assert all(each["attributes"] == {"http.route": "/ask"} for each in plain if not scored(each))
+        assert all(each["attributes"]["input.value"] == "reset" for each in found)
+        assert any(scored(each) for each in rag)
+    assert all(spans[0]["name"] == "evaluate" for spans in arrived.values())
+    assert len(arrived) == total
+
+
+def scored(span: dict[str, Any]) -> bool:
+    return "tracescore.faithfulness" in span["attributes"]
 
 
 def has_died(service: Running) -> bool:

@@ -119,7 +119,10 @@ def test_a_score_is_found_on_the_page_by_its_trace_id(service: Running) -> None:
 
 
 @pytest.mark.server
-def test_prometheus_finds_the_gauge_by_service_and_the_trace_of_a_low_score(service: Running, tmp_path: Path) -> None:
+def test_a_low_score_leads_from_prometheus_to_the_trace_its_evaluations_and_the_page_by_the_same_ids(
+    service: Running, sink: Sink, tmp_path: Path
+) -> None:
+    sink.clear()
     operator = {"service": "tracescore", "namespace": "rag", "pod": "tracescore-0", "instance": "pod-0"}
     target = {"targets": [service.addresses["metrics"]], "labels": operator}
     config = {
@@ -138,6 +141,13 @@ def test_prometheus_finds_the_gauge_by_service_and_the_trace_of_a_low_score(serv
         (low,) = wait(of_this_trace, "no exemplar of the low score came")
     assert low["labels"] == {"trace_id": trace_id, "span_id": span_id}
     assert float(low["value"]) < 0.5
+    received = sink.wait(spans=3, logs=9)
+    (evaluation,) = [span for span in received.spans if span["trace_id"] == low["labels"]["trace_id"]]
+    assert evaluation["parent_span_id"] == low["labels"]["span_id"]
+    assert evaluation["attributes"]["tracescore.answer_relevancy"] == float(low["value"])
+    events = [log for log in received.logs if (log["trace_id"], log["span_id"]) == (trace_id, span_id)]
+    assert {event["attributes"]["gen_ai.evaluation.name"] for event in events} == set(MEASURES)
+    assert f'id="{span_id}"' in service.get("page", f"/interactions/{evaluation['trace_id']}")
     assert span_id in service.get("page", f"/interactions/{low['labels']['trace_id']}")
 
 

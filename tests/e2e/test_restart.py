@@ -175,7 +175,7 @@ def test_at_its_full_size_senders_are_told_to_come_back_and_then_served(tmp_path
         assert refusal is not None
         assert (refusal.code, refusal.headers["Retry-After"]) == (503, "2")
         refusal.close()
-        assert service.value("tracescore_spool_bytes") < 36 * 2**20, "the file, and beside it a log of 1,000 pages"
+        assert service.value("tracescore_spool_bytes") < 24 * 2**20, "the file, and beside it a log of 256 pages"
         service.wait_value(5, "tracescore_assembly_remembered_traces")
         ask(service, 1)
         service.wait_value(3, SCORED, outcome="scored")

@@ -37,7 +37,8 @@ class Place:
         self.receiving = f"127.0.0.1:{free_port()}"
         self.set = write_gold_set(folder / "prices.jsonl")
         self._judge = (
-            f"judge: {{kind: openai, model: m, name: gpt, base_url: '{judge.url}', max_retries: 0, price: {{input: 1, output: 1}}}}\n"
+            "judge: {kind: openai, model: m, name: gpt, max_retries: 0, price: {input: 1, output: 1}, "
+            f"base_url: '{judge.url}'}}\n"
             f"embedder: {{kind: openai, model: e, base_url: '{judge.url}'}}\n"
         )
 

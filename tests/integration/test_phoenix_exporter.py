@@ -102,7 +102,7 @@ async def exporting(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "_FIRST_BACKOFF", 0.02)
+    monkeypatch.setattr(sending, "FIRST_BACKOFF", 0.02)
 
 
 async def test_each_score_is_an_annotation_of_the_evaluated_span_and_what_is_unscored_is_none(

@@ -206,7 +206,7 @@ async def test_a_request_in_flight_at_shutdown_is_answered() -> None:
             super().__init__()
             self.asked, self.go_on = anyio.Event(), anyio.Event()
 
-        async def take(self, spans, logs) -> None:
+        async def take(self, spans, logs, withheld) -> None:
             self.asked.set()
             await self.go_on.wait()
             self.spans += spans

@@ -36,6 +36,7 @@ class Sink:
 
     def __init__(self, taken: dict[str, list[str]]) -> None:
         self.settled: Callable[[Result], None] = lambda _: None
+        self.kept = False
         self.waiting: list[Result] = []
         self._taken = taken
 

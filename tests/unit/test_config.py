@@ -109,7 +109,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "holding spans back without a store": (
         "exporters:\n  forward: {http: 'http://elsewhere', attach: hold}\n",
-        ["f.yaml:2: exporters.forward.attach: must be 'span'; got 'hold'"],
+        ["f.yaml:1: spool.path: required by exporters.forward.attach: hold, or a crash would lose spans"],
     ),
     "an expression that is none": (
         "redaction:\n  custom:\n    order: ok\n    ticket: '(T-'\n",

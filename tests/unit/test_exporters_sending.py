@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import anyio
+import anyio.lowlevel
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -24,8 +25,8 @@ class Rig:
     """A sender whose destination gives the same answer to everything; None: it never answers."""
 
     def __init__(self, answer: Answer | None, limits: Limits) -> None:
-        self._answer = answer
-        lane = Lanes("test", "Things", CollectorRegistry(), REASONS).lane("test")
+        self._answer, self.registry = answer, CollectorRegistry()
+        lane = Lanes("test", "Things", self.registry, REASONS).lane("test")
         self.sender = Sender(lane, self._send, len, limits)
         self.ended: list[str] = []
 
@@ -72,6 +73,18 @@ async def test_what_is_not_known_yet_at_the_end_is_not_told() -> None:
     rig.put("early")
     await rig.sender.close()
     assert rig.ended == []
+
+
+@pytest.mark.parametrize("kept", [False, True])
+async def test_what_is_left_for_a_next_process_is_not_counted_as_dropped(kept: bool) -> None:
+    rig = Rig(None, Limits(flush=0.05))
+    for name in ("on its way", "waiting"):
+        rig.put(name)
+        await anyio.lowlevel.checkpoint()
+    await rig.sender.close(kept=kept)
+    dropped = rig.registry.get_sample_value("tracescore_exporters_test_dropped_total", {"reason": "shutdown"})
+    assert dropped == (0 if kept else 2)
+    assert rig.registry.get_sample_value("tracescore_exporters_test_sent_total") == 0
 
 
 @pytest.mark.parametrize("kind", ["otlp", "phoenix"])

@@ -73,7 +73,7 @@ async def test_bodies_that_cannot_be_inflated_say_why(body, encoding, reason, me
 
 async def test_a_request_is_acknowledged_only_after_the_sink_has_finished() -> None:
     class Slow(Collected):
-        async def take(self, spans, logs) -> None:
+        async def take(self, spans, logs, withheld) -> None:
             await anyio.lowlevel.checkpoint()
             self.spans += spans
 

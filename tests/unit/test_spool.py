@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry
 from tests.otlp import RESOURCE, log, raw_log, raw_span, span, trace_id
 from tests.results import NOW, relevancy, result
 from tracescore.errors import SpoolError, UsageError
-from tracescore.model import Item, Message, Score, Unscored
+from tracescore.model import Envelope, Item, Message, Score, Unscored, Withheld
 from tracescore.spool import MemorySpool
 from tracescore.spool.changes import (
     Decided,
@@ -29,6 +29,8 @@ from tracescore.spool.changes import (
     Finished,
     Gone,
     Lost,
+    Owing,
+    PassedOn,
     Pieces,
     Reading,
     Totals,
@@ -119,6 +121,34 @@ async def test_a_request_sent_again_changes_nothing_and_another_version_of_a_spa
     await rig.spool.close()
     file, stored = reopened(rig.path)
     assert sum(len(held.spans) for held in stored.requests()) == 3
+    file.close()
+
+
+def kept_back(number: int, tenant: str = "one") -> Withheld:
+    headers = ((b"x-tenant", tenant.encode()), (b"odd-bin", b"\xff\x00"))
+    envelope = Envelope("grpc", "/Export", headers, json=False, encoding="gzip")
+    return Withheld(trace_id(1), number.to_bytes(8, "big"), b"", envelope, b"request %d" % number)
+
+
+async def test_spans_kept_back_come_back_with_their_envelopes_until_they_were_passed_on(rig: Rig) -> None:
+    rig.start()
+    first, second, third = kept_back(1), kept_back(2, "two"), kept_back(3)
+    await rig.commit(Pieces([], [], NOW, [first, second]))
+    await rig.commit(Pieces([], [], NOW + 5, [first, third]))
+    await rig.commit(PassedOn([second]))
+    await rig.spool.close()
+    file, stored = reopened(rig.path)
+    assert list(stored.withheld()) == [(first, NOW), (third, NOW + 5)]
+    file.close()
+
+
+async def test_what_is_owed_to_an_exporter_that_is_there_no_more_is_forgotten(rig: Rig) -> None:
+    rig.start()
+    await rig.commit(Finished(result(relevancy(0.5)), ["otlp", "phoenix"]))
+    await rig.commit(Owing(["otlp", "hold"]))
+    await rig.spool.close()
+    file, stored = reopened(rig.path)
+    assert [past.owed for past in stored.results()] == [{"otlp"}]
     file.close()
 
 

@@ -75,6 +75,10 @@ class Assembly:
         """Whether more may come: the open traces are within the budget."""
         return self._open_bytes < self._settings.max_held
 
+    def marked(self, span: RawSpan) -> bool:
+        """Whether a GenAI convention left a marker on the span or its scope."""
+        return not self._patterns or any(each.search(span.span) or each.search(span.scope) for each in self._patterns)
+
     def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> None:
         """Adds pieces. Never refuses: whoever acknowledges them asks for `room` first."""
         self._metrics.took(len(spans), len(logs), *self._took(spans, logs, self._clock()))

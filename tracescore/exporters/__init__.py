@@ -10,10 +10,11 @@ from prometheus_client import CollectorRegistry
 from tracescore.config import Config, Forward
 from tracescore.config import OtlpExporter as OtlpSettings
 from tracescore.exporters.forward import Forwarder
+from tracescore.exporters.hold import Hold
 from tracescore.exporters.otlp import OtlpExporter
 from tracescore.exporters.phoenix import PhoenixExporter
 from tracescore.exporters.prometheus import PrometheusExporter
-from tracescore.model import Clock, Result
+from tracescore.model import Clock, RawSpan, Result
 
 
 class Exporter(Protocol):
@@ -54,6 +55,8 @@ class Delivering(Exporter, Protocol):
     name: str
     settled: Callable[[Result], None]
     """To be called for every result that has been delivered or given up; replaced by the service."""
+    kept: bool
+    """Whether what is left at the end is kept for a next process; set by the service."""
 
 
 def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter:
@@ -96,3 +99,17 @@ def build_exporters(config: Config, registry: CollectorRegistry, clock: Clock) -
 def build_forwarder(config: Config, registry: CollectorRegistry) -> Forwarder | None:
     """What passes received requests on; None where the configuration does not ask for it."""
     return Forwarder(config.exporters.forward, registry) if config.exporters.forward else None
+
+
+def build_hold(
+    config: Config,
+    forwarder: Forwarder | None,
+    marked: Callable[[RawSpan], bool],
+    registry: CollectorRegistry,
+    clock: Clock,
+) -> Hold | None:
+    """What keeps spans back until they have their scores; None where the configuration does not ask for it."""
+    forward = config.exporters.forward
+    if forward is None or forwarder is None or forward.attach != "hold":
+        return None
+    return Hold(forward, forwarder, marked, registry, clock)

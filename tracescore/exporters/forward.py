@@ -21,6 +21,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from yarl import URL
 
 from tracescore.config import Forward
+from tracescore.exporters.otlp_transports import rejected_spans
+from tracescore.exporters.sending import Answer
+from tracescore.model import Envelope
+from tracescore.wire import compress
 
 Headers = list[tuple[bytes, bytes]]
 Metadata = tuple[tuple[str, str | bytes], ...]
@@ -153,6 +157,29 @@ class Forwarder:
                 return error.code(), error.details() or "", trailers, b""
             request.outcome = "accepted"
             return grpc.StatusCode.OK, "", (), reply
+
+    async def deliver(self, envelope: Envelope, body: bytes) -> Answer:
+        """Passes on a request of traces that was kept back, once; `body` is plain."""
+        if envelope.wire == "http":
+            sent = await self.send_http(envelope.target, envelope.headers, compress(body, envelope.encoding))
+            if sent is None:
+                return Answer("again", "no answer")
+            outcome, detail, reply = _http_outcome(sent[0]), f"HTTP {sent[0]}", sent[2]
+        else:
+            metadata = [
+                (key.decode(), value if key.endswith(b"-bin") else value.decode()) for key, value in envelope.headers
+            ]
+            gzip = bool(envelope.encoding)
+            code, _, trailers, reply = await self.send_grpc(envelope.target, metadata, body, gzip=gzip, remaining=None)
+            outcome, detail = _grpc_outcome(code, trailers), code.name
+        if outcome == "accepted":
+            return Answer("accepted", rejected=0 if envelope.json else rejected_spans(reply))
+        return Answer("refused" if outcome == "refused" else "again", detail)
+
+    @staticmethod
+    def lasting(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+        """The headers that belong to what is sent, and not to the connection or to one request."""
+        return _end_to_end(headers)
 
     async def close(self) -> None:
         """Releases the connections; may be called twice."""

@@ -7,6 +7,7 @@ does not take.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -58,6 +59,7 @@ class OtlpExporter:
         self._transport: Transport = kind(settings, headers)
         self._explanations = settings.explanations
         self.settled: Callable[[Result], None] = lambda _: None
+        self.kept = False
         lanes = Lanes("otlp", "Spans and log records", registry, DROPPED, tuple(SIGNALS))
         self._senders = {
             signal: Sender(lanes.lane("otlp", signal), self._send(signal, build), _bytes, limits, timing)
@@ -80,11 +82,11 @@ class OtlpExporter:
         self._senders["logs"].put(evaluation_events(result, explanations=self._explanations), end)
 
     async def close(self) -> None:
-        """Sends what is waiting, for at most a few seconds, and drops and counts the rest."""
+        """Sends what is waiting, for at most a few seconds, and drops and counts the rest, unless it is kept."""
         try:
             async with anyio.create_task_group() as both:
                 for sender in self._senders.values():
-                    both.start_soon(sender.close)
+                    both.start_soon(partial(sender.close, kept=self.kept))
         finally:
             with anyio.move_on_after(1, shield=True):
                 await self._transport.close()

@@ -30,6 +30,18 @@ def delivered(result: Result) -> list[Evaluation]:
     return [each for each in result.evaluations if isinstance(each, Score) or each.outcome == "unscored"]
 
 
+def target_attributes(result: Result) -> dict[str, str | int | float]:
+    """The scores as attributes of the span they are about; a failure is `tracescore.<measure>.error`, no number."""
+    scores: dict[str, str | int | float] = {"tracescore.judge": result.judge, "tracescore.epoch": result.epoch}
+    for each in delivered(result):
+        key = f"tracescore.{each.measure}"
+        if isinstance(each, Score):
+            scores |= {key: each.value} | ({f"{key}.label": each.label} if each.label else {})
+        else:
+            scores[f"{key}.error"] = each.reason
+    return scores
+
+
 def evaluation_span(result: Result) -> Span:
     """The span that shows the scores inside the trace: child of, and linked to, the evaluated span.
 
@@ -46,7 +58,7 @@ def evaluation_span(result: Result) -> Span:
         kind=Span.SPAN_KIND_INTERNAL,
         start_time_unix_nano=interaction.end_unix_nano,
         end_time_unix_nano=interaction.end_unix_nano,
-        attributes=_attributes(_span_attributes(result)),
+        attributes=attributes({"openinference.span.kind": "EVALUATOR", **target_attributes(result)}),
         links=[Span.Link(trace_id=trace_id, span_id=target, flags=_SAMPLED_REMOTE_PARENT)],
     )
 
@@ -65,7 +77,7 @@ def evaluation_events(result: Result, *, explanations: bool) -> list[LogRecord]:
             trace_id=bytes.fromhex(interaction.trace_id),
             span_id=bytes.fromhex(interaction.span_id),
             flags=1,
-            attributes=_attributes(_event_attributes(result, each, explanations=explanations)),
+            attributes=attributes(_event_attributes(result, each, explanations=explanations)),
         )
         for each in delivered(result)
         for scored in [isinstance(each, Score)]
@@ -98,23 +110,8 @@ def _span_id(result: Result) -> bytes:
     return hashlib.sha256(ids.encode()).digest()[:8].replace(b"\0" * 8, b"\1" * 8)
 
 
-def _span_attributes(result: Result) -> dict[str, str | int | float]:
-    attributes: dict[str, str | int | float] = {
-        "openinference.span.kind": "EVALUATOR",
-        "tracescore.judge": result.judge,
-        "tracescore.epoch": result.epoch,
-    }
-    for each in delivered(result):
-        key = f"tracescore.{each.measure}"
-        if isinstance(each, Score):
-            attributes |= {key: each.value} | ({f"{key}.label": each.label} if each.label else {})
-        else:
-            attributes[f"{key}.error"] = each.reason
-    return attributes
-
-
 def _event_attributes(result: Result, each: Evaluation, *, explanations: bool) -> dict[str, str | int | float]:
-    attributes: dict[str, str | int | float] = {
+    values: dict[str, str | int | float] = {
         "event.name": EVENT_NAME,
         "gen_ai.evaluation.name": each.measure,
         "tracescore.score_id": result.score_id(each.measure),
@@ -122,17 +119,18 @@ def _event_attributes(result: Result, each: Evaluation, *, explanations: bool) -
         "tracescore.epoch": result.epoch,
     }
     if isinstance(each, Score):
-        attributes["gen_ai.evaluation.score.value"] = each.value
+        values["gen_ai.evaluation.score.value"] = each.value
         if each.label:
-            attributes["gen_ai.evaluation.score.label"] = each.label
+            values["gen_ai.evaluation.score.label"] = each.label
     else:
-        attributes["error.type"] = each.reason
+        values["error.type"] = each.reason
     if explanations and each.items:
-        attributes["gen_ai.evaluation.explanation"] = explanation(each.items)
-    return attributes
+        values["gen_ai.evaluation.explanation"] = explanation(each.items)
+    return values
 
 
-def _attributes(values: Mapping[str, str | int | float]) -> list[KeyValue]:
+def attributes(values: Mapping[str, str | int | float]) -> list[KeyValue]:
+    """Values as OTLP attributes."""
     return [KeyValue(key=key, value=_any(value)) for key, value in values.items()]
 
 
@@ -143,4 +141,4 @@ def _any(value: str | float) -> AnyValue:
 
 
 _SCOPE = InstrumentationScope(name="tracescore", version=__version__)
-_RESOURCE = Resource(attributes=_attributes({"service.name": "tracescore", "service.version": __version__}))
+_RESOURCE = Resource(attributes=attributes({"service.name": "tracescore", "service.version": __version__}))

@@ -135,6 +135,14 @@ def _grpc_answer(error: grpc.aio.AioRpcError) -> Answer:
     return Answer("again" if again else "refused", code.name, after=after)
 
 
+def rejected_spans(response: bytes) -> int:
+    """Spans that the answer to a request of traces says were refused for good; 0 where it cannot be read."""
+    try:
+        return _rejected("traces", ExportTraceServiceResponse.FromString(response))
+    except DecodeError:
+        return 0  # the status counts; some servers answer with a body of their own
+
+
 def _rejected(signal: Signal, response: Any) -> int:
     partial = response.partial_success
     return max(0, int(partial.rejected_spans if signal == "traces" else partial.rejected_log_records))

@@ -51,6 +51,7 @@ class PhoenixExporter:
         self._poster = Poster(headers, settings.timeout)
         self._explanations = settings.explanations
         self.settled: Callable[[Result], None] = lambda _: None
+        self.kept = False
         self._kind = "LLM" if language_model else "CODE"
         lane = Lanes("phoenix", "Annotations", registry, DROPPED).lane("phoenix")
         self._sender: Sender[bytes] = Sender(lane, self._send, len, limits)
@@ -64,9 +65,9 @@ class PhoenixExporter:
             self.settled(result)
 
     async def close(self) -> None:
-        """Sends what is waiting, for at most a few seconds, and drops and counts the rest."""
+        """Sends what is waiting, for at most a few seconds, and drops and counts the rest, unless it is kept."""
         try:
-            await self._sender.close()
+            await self._sender.close(kept=self.kept)
         finally:
             await self._poster.close()
 

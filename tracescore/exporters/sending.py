@@ -4,8 +4,8 @@
 take it, and counts a record as sent when it has been acknowledged. A destination may also say that it does not know
 yet what some records are about: those wait for a while beside the queue, and nothing waits for them.
 
-Whoever puts records learns when they have been acknowledged or given up. What is left at `close` is dropped without
-that: a next process may be given it again.
+Whoever puts records learns when they have been acknowledged or given up. What is left at `close` is dropped and
+counted, unless it is `kept` for a next process, which is given it again.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _log = logging.getLogger("tracescore.exporters")
 
 R = TypeVar("R")
 
-_MAX_BATCH = 256
-_MAX_BATCH_BYTES = 1 << 20
+MAX_BATCH = 256
+MAX_BATCH_BYTES = 1 << 20
 """A batch is closed beyond either; receivers take 4 MiB by default."""
-_FIRST_BACKOFF, _MAX_BACKOFF = 0.5, 30.0
+FIRST_BACKOFF, MAX_BACKOFF = 0.5, 30.0
 """Seconds: the first pause, and the longest."""
 
 Dropped = Literal["queue_full", "refused", "rejected", "not_found", "retries_exhausted", "shutdown", "internal_error"]
@@ -88,7 +88,7 @@ class _Parcel(Generic[R]):
     end: Callable[[], None]
     due: float = 0.0
     since: float | None = None
-    wait: float = field(default_factory=lambda: _FIRST_BACKOFF)
+    wait: float = field(default_factory=lambda: FIRST_BACKOFF)
 
 
 class Lanes:
@@ -153,7 +153,7 @@ class Sender(Generic[R]):
         self._held = 0  # parcels not yet at their end, those under way included
         self._wake, self._idle = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._healthy = True
+        self._healthy, self._kept = True, False
         lane.waiting.set_function(lambda: self._held)
 
     def put(self, records: Sequence[R], end: Callable[[], None]) -> None:
@@ -172,8 +172,12 @@ class Sender(Generic[R]):
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"exporter {self._lane.name}")
 
-    async def close(self) -> None:
-        """Waits a while for everything to be delivered, then ends the task and drops and counts the rest."""
+    async def close(self, *, kept: bool = False) -> None:
+        """Waits a while for everything to be delivered, then ends the task.
+
+        The rest is dropped and counted, or `kept` for a next process and not this one's to count.
+        """
+        self._kept = kept
         try:
             if self._held:
                 with anyio.move_on_after(self._limits.flush):
@@ -209,7 +213,7 @@ class Sender(Generic[R]):
     def _batch(self) -> list[_Parcel[R]]:
         batch: list[_Parcel[R]] = []
         size = 0
-        while self._ready and len(batch) < _MAX_BATCH and size < _MAX_BATCH_BYTES:
+        while self._ready and len(batch) < MAX_BATCH and size < MAX_BATCH_BYTES:
             batch.append(self._ready.popleft())
             size += batch[-1].size
         return batch
@@ -237,25 +241,25 @@ class Sender(Generic[R]):
 
     async def _until_taken(self, batch: Sequence[_Parcel[R]]) -> Answer:
         """Tries until the batch is accepted, refused or unknown, or until it has been tried long enough."""
-        wait, clock = _FIRST_BACKOFF, self._timing.clock
+        wait, clock = FIRST_BACKOFF, self._timing.clock
         begun = clock()
         while True:
             answer = await self._send([parcel.records for parcel in batch])
             self._lane.failed.inc(answer.outcome != "accepted")
             self._say(answer)
-            pause = answer.after or wait * _jitter()  # "again in 0 s" says nothing
+            pause = answer.after or wait * jitter()  # "again in 0 s" says nothing
             if answer.outcome != "again" or clock() + pause - begun > self._limits.give_up:
                 return answer
             await self._timing.sleep(pause)
-            wait = min(_MAX_BACKOFF, wait * 2)
+            wait = min(MAX_BACKOFF, wait * 2)
 
     def _put_off(self, parcels: Sequence[_Parcel[R]]) -> None:
         """Results the destination does not know yet are tried again later, or given up."""
         now = self._timing.clock()
         for parcel in parcels:
             parcel.since = now if parcel.since is None else parcel.since
-            parcel.due = now + parcel.wait * _jitter()
-            parcel.wait = min(_MAX_BACKOFF, parcel.wait * 2)
+            parcel.due = now + parcel.wait * jitter()
+            parcel.wait = min(MAX_BACKOFF, parcel.wait * 2)
             if parcel.due - parcel.since > self._limits.give_up:
                 self._end([parcel], "not_found")
             else:
@@ -265,7 +269,7 @@ class Sender(Generic[R]):
         """Counts results that are done with: `lost` of their records (None: all) were dropped for `reason`."""
         records = sum(len(parcel.records) for parcel in parcels)
         lost = records if lost is None else min(lost, records)
-        if lost:
+        if lost and not (self._kept and reason == "shutdown"):
             self._lane.dropped[reason].inc(lost)
         self._lane.sent.inc(records - lost)
         self._held -= len(parcels)
@@ -291,6 +295,6 @@ class Sender(Generic[R]):
             _log.warning('event=delivery_%s exporter=%s detail="%s" rejected=%d', *what)
 
 
-def _jitter() -> float:
+def jitter() -> float:
     """Spreads the pauses of replicas."""
     return random.uniform(0.8, 1.2)  # noqa: S311 - hides nothing

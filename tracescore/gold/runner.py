@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -107,10 +108,17 @@ class GoldRunner:
 
     # ---------------------------------------------------------------- when
 
-    async def keep_running(self) -> None:
-        """Runs the set whenever it is due, until cancelled; no error of one run ends it."""
+    async def keep_running(self, stop: anyio.Event) -> None:
+        """Runs the set whenever it is due, until `stop`; a run that is cut by it is resumed by the next process."""
         if self.store_path is None:
             _log.warning('event=gold_in_memory advice="set gold.store or spool.path: results do not survive a restart"')
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run_when_due)
+            await stop.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _run_when_due(self) -> None:
+        """No error of one run ends it."""
         resuming = self._resumable() is not None
         while True:
             trigger = "resumed" if resuming else self.schedule.due(self.clock())
@@ -118,18 +126,20 @@ class GoldRunner:
                 if trigger and self._ready():
                     resuming = await self.run(trigger) is None and resuming
                 await self.refresh()
-            except ConfigError as error:
-                resuming = False
-                self._broken(error)
-            except UsageError as error:
-                resuming = False
-                self.schedule.began(self.clock())
-                _log.error('event=gold_store_failed detail="%s"', _plain(str(error)))
             except Exception as error:  # noqa: BLE001 - the next run may go better
                 resuming = False
-                self.schedule.began(self.clock())
-                logs.defect(_log, error)
+                self._could_not_run(error)
             await anyio.sleep(_LOOK_EVERY)
+
+    def _could_not_run(self, error: Exception) -> None:
+        """There was no run at all: the set has become unreadable, the store cannot be used, or we are wrong."""
+        self.schedule.began(self.clock())  # it is tried again at its next time
+        if isinstance(error, ConfigError):
+            self._note_broken(error)
+        elif isinstance(error, UsageError):
+            _log.error('event=gold_store_failed detail="%s"', _plain(str(error)))
+        else:
+            logs.defect(_log, error)
 
     async def run(self, trigger: Trigger, progress: Progress = _nothing) -> Run | None:
         """One run now; None while another process is running a set of this store. ConfigError: the set is broken."""
@@ -180,14 +190,13 @@ class GoldRunner:
                 return run
         return None
 
-    def _broken(self, error: ConfigError) -> None:
-        """The set has become unreadable since the start: that is a failed run, and the next one is tried as planned."""
-        now = self.clock()
-        self.schedule.began(now)
-        first, count = error.problems[0], len(error.problems)
+    def _note_broken(self, error: ConfigError) -> None:
+        """A set that has become unreadable since the start is a failed run."""
+        first, count, now = error.problems[0], len(error.problems), self.clock()
         _log.error('event=gold_set_broken gold_set="%s" problems=%d first="%s"', self.name, count, _plain(first))
-        failed = self.store.begin(self._fresh("schedule", now))
-        self.store.end(replace(failed, state="failed", detail=first, finished=now))
+        with suppress(UsageError):
+            failed = self.store.begin(self._fresh("schedule", now))
+            self.store.end(replace(failed, state="failed", detail=first, finished=now))
 
     # ---------------------------------------------------------------- what came of it
 

@@ -6,7 +6,7 @@ whether one of its traces is wanted.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import NoReturn
@@ -18,6 +18,7 @@ from google.rpc import error_details_pb2, status_pb2
 
 from tracescore.errors import ListenError
 from tracescore.listener import bind
+from tracescore.model import Envelope
 from tracescore.receiver import answers
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, Relay, Signal, crowded, inflate
 
@@ -102,9 +103,16 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
             plain = inflate(body, encoding, intake.max_request)
         except Refused as refused:
             await _refuse(intake, context, refused)
-        metadata, remaining = context.invocation_metadata() or (), context.time_remaining()
-        passing_on = partial(relay.send_grpc, method, metadata, plain, gzip=bool(encoding), remaining=remaining)
-        code, message, trailers, reply = await intake.accept_beside(passing_on, "grpc", signal, plain)
+        metadata = context.invocation_metadata() or ()
+        send = partial(relay.send_grpc, method, metadata, gzip=bool(encoding), remaining=context.time_remaining())
+        if intake.hold is not None and signal == "traces":
+            envelope = Envelope("grpc", method, _as_bytes(metadata), json=False, encoding=encoding)
+            rest = await intake.hold_back(intake.hold, envelope, plain)
+            if rest is None:
+                return answers.exported(signal, 0)
+            code, message, trailers, reply = await send(rest)
+        else:
+            code, message, trailers, reply = await intake.accept_beside(partial(send, plain), "grpc", signal, plain)
         if code is not grpc.StatusCode.OK:
             if code is grpc.StatusCode.UNAVAILABLE and not trailers:
                 trailers = _retry_trailers(Refused("unreachable", message), intake.retry_after)
@@ -130,6 +138,10 @@ async def _read(messages: AsyncIterator[bytes], readers: anyio.Semaphore, patien
         raise crowded() from None
     except StopAsyncIteration:
         raise Refused("malformed", "a message expected; got none") from None
+
+
+def _as_bytes(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[tuple[bytes, bytes], ...]:
+    return tuple((key.encode(), value if isinstance(value, bytes) else value.encode()) for key, value in metadata)
 
 
 def _encoding(body: bytes) -> str:

@@ -10,6 +10,7 @@ from http import HTTPStatus
 from grpc import StatusCode
 
 from tracescore.asgi import Receive, Response, Scope, Send, headers_of, respond
+from tracescore.model import Envelope
 from tracescore.receiver import answers
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, Relay, Signal, crowded, too_large
 
@@ -68,9 +69,18 @@ class HttpReceiver:
             raise Refused("no_destination", "exporters.forward.http is not set; send over gRPC")
         body = await self._read(headers, receive)
         path = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
-        passing_on = partial(relay.send_http, path, scope["headers"], body)
         is_json = headers.get("content-type", "").strip().lower().startswith(_JSON)
-        answer = await self._intake.accept_beside(passing_on, "http", signal, body, _encoding(headers), json=is_json)
+        encoding = _encoding(headers)
+        if self._intake.hold is not None and signal == "traces":
+            envelope = Envelope("http", path, tuple(scope["headers"]), is_json, encoding)
+            rest = await self._intake.hold_back(self._intake.hold, envelope, body, encoding)
+            if rest is None:
+                media_type = (b"content-type", (_JSON if is_json else _PROTOBUF).encode())
+                return HTTPStatus.OK, [media_type], answers.exported(signal, 0, is_json)
+            answer = await relay.send_http(path, scope["headers"], rest)
+        else:
+            passing_on = partial(relay.send_http, path, scope["headers"], body)
+            answer = await self._intake.accept_beside(passing_on, "http", signal, body, encoding, json=is_json)
         if answer is None:
             raise Refused("unreachable", "the destination gave no answer; send again later")
         return answer

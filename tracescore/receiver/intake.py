@@ -6,7 +6,7 @@ Refused or accepted, retryable or not, is decided here and nowhere else.
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Literal, Protocol, TypeVar, get_args
@@ -19,9 +19,11 @@ from prometheus_client import CollectorRegistry, Counter
 from tracescore import logs
 from tracescore.config import Receiver as Settings
 from tracescore.errors import DecodeError, SpoolError, TracescoreError
-from tracescore.model import RawLog, RawSpan
+from tracescore.model import Envelope, RawLog, RawSpan, Withheld
 from tracescore.receiver import otlp_json
+from tracescore.receiver.parting import Alone, Ids, part
 from tracescore.receiver.split import Admits, Split, split_logs, split_traces
+from tracescore.wire import WINDOW_BITS, compress
 
 _log = logging.getLogger("tracescore.receiver")
 
@@ -42,9 +44,6 @@ RefusalReason = Literal[
 
 BODIES_IN_FLIGHT = 8
 """Bodies of the largest size that may be on their way in at once, by one protocol, over all connections."""
-
-_WINDOW_BITS = {"gzip": 31, "x-gzip": 31, "deflate": 15}
-"""Content encoding -> zlib's name for its header; HTTP's `deflate` is the zlib format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +92,13 @@ class Sink(Protocol):
         """False when senders must come back later."""
         ...
 
-    def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> Awaitable[None] | None:
-        """Takes the pieces of one request; it is acknowledged when this returns and what it returns was awaited."""
+    def take(
+        self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = ()
+    ) -> Awaitable[None] | None:
+        """Takes the pieces of one request; it is acknowledged when this returns and what it returns was awaited.
+
+        `withheld` are the spans of the request that are kept back.
+        """
         ...
 
 
@@ -130,19 +134,38 @@ class Relay(Protocol):
         ...
 
 
+class Hold(Protocol):
+    """Keeps spans back until they have their scores."""
+
+    def wanted(self, spans: Iterable[RawSpan]) -> Collection[Ids]:
+        """Trace id and span id of the spans that are to be kept back: they may get scores, and there is room."""
+        ...
+
+    def withheld(self, envelope: Envelope, alone: Iterable[Alone]) -> list[Withheld]:
+        """The spans as they are kept."""
+        ...
+
+
 class Intake:
     """The receiver behind its protocols. `admits` says which trace ids are wanted.
 
     With a `relay`, what is received is passed on, and the sender is told what the relay was told. Scoring is then a
-    guest: what it has no room for or cannot read is counted and keeps nothing from being passed on.
+    guest: what it has no room for or cannot read is counted and keeps nothing from being passed on. A `hold` keeps
+    back what it wants of that.
     """
 
     def __init__(
-        self, settings: Settings, sink: Sink, admits: Admits, registry: CollectorRegistry, relay: Relay | None = None
+        self,
+        settings: Settings,
+        sink: Sink,
+        admits: Admits,
+        registry: CollectorRegistry,
+        relay: Relay | None = None,
+        hold: Hold | None = None,
     ) -> None:
         self.max_request = settings.max_request
         self.retry_after = settings.retry_after
-        self.relay = relay
+        self.relay, self.hold = relay, hold
         self._sink, self._admits = sink, admits
         self._metrics = _Metrics(registry)
 
@@ -193,6 +216,27 @@ class Intake:
         except Refused as refused:
             self._metrics.unscored[wire, refused.reason].inc()
 
+    async def hold_back(self, hold: Hold, envelope: Envelope, body: bytes, encoding: str = "") -> bytes | None:
+        """Takes a request of traces in and returns what is to be passed on at once, in the encoding of the body.
+
+        None when `hold` has kept all of it back, the whole body when scoring has no room for it or cannot read it.
+        """
+        try:
+            self.check_room()
+            plain = inflate(body, encoding, self.max_request)
+            split = self._split("traces", plain, envelope.json)
+            wanted = hold.wanted(split.spans)
+            rest, alone = part(plain, wanted, json=envelope.json) if wanted else (plain, [])
+            await self._hand_on(split, hold.withheld(envelope, alone))
+        except Refused as refused:
+            self._metrics.unscored[envelope.wire, refused.reason].inc()
+            return body
+        self._metrics.accepted(envelope.wire, "traces", split)
+        self._metrics.requests[envelope.wire, "traces"].inc()
+        if not wanted:
+            return body
+        return None if rest is None else compress(rest, encoding)
+
     def count_refused(self, wire: Wire, reason: RefusalReason) -> None:
         """Counts a refusal; whoever answers it calls this."""
         self._metrics.refused[wire, reason].inc()
@@ -205,10 +249,10 @@ class Intake:
         except DecodeError as error:
             raise Refused("malformed", str(error)) from None
 
-    async def _hand_on(self, split: Split) -> None:
+    async def _hand_on(self, split: Split, withheld: Sequence[Withheld] = ()) -> None:
         """A failing sink is our trouble, not the sender's: it keeps its data and comes back."""
         try:
-            pending = self._sink.take(split.spans, split.logs)
+            pending = self._sink.take(split.spans, split.logs, withheld)
             if pending is not None:
                 await pending
         except SpoolError:  # it has said why, once
@@ -231,12 +275,12 @@ def inflate(body: bytes, encoding: str, max_size: int) -> bytes:
         if len(body) > max_size:
             raise too_large(max_size)
         return body
-    if encoding not in _WINDOW_BITS:
+    if encoding not in WINDOW_BITS:
         raise Refused("unsupported_encoding", "content encoding: one of gzip, deflate and identity expected")
     parts: list[bytes] = []
     rest, room = body, max_size
     while rest or not parts:  # a gzip file may have several members
-        inflater = isal_zlib.decompressobj(wbits=_WINDOW_BITS[encoding])
+        inflater = isal_zlib.decompressobj(wbits=WINDOW_BITS[encoding])
         try:
             part = inflater.decompress(rest, room + 1)
         except isal_zlib.error:  # type: ignore[misc]  # its stubs declare an instance

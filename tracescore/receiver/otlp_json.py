@@ -14,11 +14,11 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import orjson
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from tracescore import wire
 from tracescore.errors import DecodeError
 
 MAX_DEPTH = 100
@@ -33,13 +33,8 @@ Encode = Callable[[Any, int], bytes]
 def parse(body: bytes) -> Any:
     """The JSON document; DecodeError when it is none."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        if b"\\ud" not in body and b"\\uD" not in body:
-            raise DecodeError(f"body: JSON expected; {error}") from None
-    try:  # JavaScript cuts strings inside a character pair; orjson refuses the half that is left
-        return json.loads(body)
-    except (ValueError, RecursionError) as error:
+        return wire.loads(body)
+    except ValueError as error:
         raise DecodeError(f"body: JSON expected; {error}") from None
 
 

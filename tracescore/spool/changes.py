@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, Protocol
 
-from tracescore.model import RawLog, RawSpan, Result, State
-from tracescore.spool.codec import brief, encode
+from tracescore.model import RawLog, RawSpan, Result, State, Withheld
+from tracescore.spool.codec import brief, encode, encode_envelope
 
 Fate = Literal["waiting", "left_out", "queue_full", "known", "done", "lost"]
 """What became of an interaction when it was read: it waits for the judge, sampling left it out, too many waited
@@ -62,11 +62,15 @@ class Change(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Spans and log records of admitted traces came `at` (Unix seconds). Those that are there change nothing."""
+    """Spans and log records of admitted traces came `at` (Unix seconds). Those that are there change nothing.
+
+    `withheld` are the spans of them that are kept back.
+    """
 
     spans: Sequence[RawSpan]
     logs: Sequence[RawLog]
     at: float
+    withheld: Sequence[Withheld] = ()
     refusable: bool = True
 
     def write(self, tables: Tables, op: int) -> None:
@@ -81,10 +85,36 @@ class Pieces:
             ids = (log.trace_id, log.span_id, LOG, _digest(log.record, salt))
             rows.append((op, self.at, *ids, b"", origin, log.record))
         tables.db.executemany("INSERT OR IGNORE INTO pieces VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+        tables.db.executemany(
+            "INSERT OR IGNORE INTO withheld VALUES (?, ?, ?, ?, ?, ?, ?)",
+            [
+                (*_key(each), self.at, each.parent_span_id, encode_envelope(each.envelope), each.request)
+                for each in self.withheld
+            ],
+        )
 
 
 def _digest(body: bytes, salt: bytes) -> int:
     return int.from_bytes(blake2b(body, digest_size=8, salt=salt).digest(), "big", signed=True)
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOn:
+    """The destination has taken spans that were kept back, or refused them for good."""
+
+    spans: Sequence[Withheld]
+    refusable: bool = False
+
+    def write(self, tables: Tables, op: int) -> None:
+        """They are kept no longer."""
+        del op
+        tables.db.executemany(
+            "DELETE FROM withheld WHERE trace_id = ? AND span_id = ? AND digest = ?", map(_key, self.spans)
+        )
+
+
+def _key(span: Withheld) -> tuple[bytes, bytes, int]:
+    return span.trace_id, span.span_id, _digest(span.request, b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,6 +247,20 @@ class Delivered:
         """It will not be delivered again."""
         del op
         tables.db.execute("DELETE FROM owed WHERE exporter = ? AND key = ?", (self.exporter, self.key))
+
+
+@dataclass(frozen=True, slots=True)
+class Owing:
+    """These are the exporters that there are: what is owed to others will never be delivered."""
+
+    exporters: Sequence[str]
+    refusable: bool = False
+
+    def write(self, tables: Tables, op: int) -> None:
+        """It is owed no longer."""
+        del op
+        places = ", ".join("?" * len(self.exporters))
+        tables.db.execute(f"DELETE FROM owed WHERE exporter NOT IN ({places})", self.exporters)  # noqa: S608
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Results as JSON, and back."""
+"""Results and envelopes as JSON, and back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter
 
-from tracescore.model import Result
+from tracescore.model import Envelope, Result
 
 _READER = TypeAdapter(Result)
 
@@ -26,6 +26,19 @@ def encode(result: Result) -> bytes:
 def decode(text: bytes) -> Result:
     """The result that `encode` was given. Raises ValueError for anything else."""
     return _READER.validate_json(text)
+
+
+def encode_envelope(envelope: Envelope) -> bytes:
+    """How a request came, as JSON."""
+    headers = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in envelope.headers]
+    return orjson.dumps([envelope.wire, envelope.target, headers, envelope.json, envelope.encoding])
+
+
+def decode_envelope(text: bytes) -> Envelope:
+    """The envelope that `encode_envelope` was given."""
+    wire, target, headers, *rest = orjson.loads(text)
+    pairs = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
+    return Envelope(wire, target, pairs, *rest)
 
 
 def brief(result: Result) -> Result:

@@ -20,6 +20,13 @@ VERSION = 1
 """Of the tables."""
 _PAGE = 16_384
 """Bytes: with spans of some KB, an insert and its delete cost a sixth less CPU than in pages of 4 or 8 KiB."""
+_SETTINGS = (
+    "locking_mode = EXCLUSIVE",
+    f"page_size = {_PAGE}",
+    "journal_mode = WAL",
+    "synchronous = FULL",
+    "wal_autocheckpoint = 256",  # 4 MiB of log beside the file, so that the two together are about as large as said
+)
 _SWEEP_EVERY = 1_000
 """Origins added after which unused ones are looked for."""
 
@@ -34,6 +41,10 @@ CREATE TABLE pieces (
     digest INTEGER NOT NULL, parent_span_id BLOB NOT NULL, origin INTEGER NOT NULL, body BLOB NOT NULL
 );
 CREATE UNIQUE INDEX piece ON pieces (trace_id, span_id, kind, digest);
+CREATE TABLE withheld (
+    trace_id BLOB NOT NULL, span_id BLOB NOT NULL, digest INTEGER NOT NULL, at REAL NOT NULL,
+    parent_span_id BLOB NOT NULL, envelope BLOB NOT NULL, request BLOB NOT NULL, PRIMARY KEY (trace_id, span_id, digest)
+);
 CREATE TABLE traces (
     trace_id BLOB PRIMARY KEY, read_op INTEGER NOT NULL DEFAULT 0, closed_at REAL NOT NULL DEFAULT 0,
     gone_op INTEGER NOT NULL DEFAULT 0, gone_at REAL NOT NULL DEFAULT 0, ids BLOB NOT NULL DEFAULT x''
@@ -147,7 +158,7 @@ class File:
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        for setting in ("locking_mode = EXCLUSIVE", f"page_size = {_PAGE}", "journal_mode = WAL", "synchronous = FULL"):
+        for setting in _SETTINGS:
             db.execute(f"PRAGMA {setting}")
         db.execute("BEGIN IMMEDIATE")  # takes the lock
         version = db.execute("PRAGMA user_version").fetchone()[0]

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tracescore.model import RawLog, RawSpan, Result, State
+from tracescore.model import RawLog, RawSpan, Result, State, Withheld
 from tracescore.spool.changes import SPAN, TOTALS, Fate
-from tracescore.spool.codec import decode
+from tracescore.spool.codec import decode, decode_envelope
 
 _log = logging.getLogger("tracescore.spool")
 
@@ -106,6 +106,14 @@ class Stored:
         )
         for _, group in groupby(rows, key=lambda row: row[3]):
             yield _held(list(group), at=9)
+
+    def withheld(self) -> Iterator[tuple[Withheld, float]]:
+        """Spans that are kept back, and since when, the longest kept first."""
+        rows = self._db.execute(
+            "SELECT at, trace_id, span_id, parent_span_id, envelope, request FROM withheld ORDER BY at, rowid"
+        )
+        for at, *ids, envelope, request in rows:
+            yield Withheld._make((*ids, decode_envelope(envelope), request)), at
 
     def gone(self) -> Iterator[tuple[bytes, float, array[int]]]:
         """(trace id, since when, ids of its pieces) of traces of which no more is known, the longest known first."""
