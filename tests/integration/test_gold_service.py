@@ -191,7 +191,8 @@ def test_check_probe_asks_the_app_once_and_says_what_is_wrong(place: Place, answ
     with app_server() as app:
         app.otherwise = answer or app.otherwise
         url = app.url if answer else f"http://127.0.0.1:{free_port()}"
-        settings = place.settings(place.gold(f'{{kind: http, url: "{url}"}}', timeout="300ms"))
+        late = {"timeout": "300ms"} if answer and answer.delay else {}
+        settings = place.settings(place.gold(f'{{kind: http, url: "{url}"}}', **late))
         done = place.run(settings, "check", "--probe", "FILE")
         assert len(app.asked) == bool(answer)
     assert done.returncode == 2
