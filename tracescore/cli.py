@@ -149,7 +149,8 @@ def check(
     service = Service(config)
     if probe:
         _run(partial(_probe, config, service.scorer))
-    typer.echo(f"{file}: fine; judge {service.scorer.judge.name}, measures {', '.join(config.measures)}")
+    asked = f", gold set {service.gold.runner.name}" if service.gold.runner else ""
+    typer.echo(f"{file}: fine; judge {service.scorer.judge.name}, measures {', '.join(config.measures)}{asked}")
 
 
 async def _probe(config: Config, scorer: Scorer) -> None:

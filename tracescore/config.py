@@ -12,7 +12,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tracescore.config_gold import Gold
+from tracescore.config_gold import Gold, HttpTarget, TraceTarget
 from tracescore.config_types import (
     Address,
     Duration,
@@ -392,7 +392,9 @@ def cross_checks(config: Config) -> list[tuple[str, str]]:
         if port and port in taken:
             problems.append((path, f"port {port} is already used by {taken[port]}; choose another"))
         taken[port] = path
-    for path, target, what in _destinations(config.exporters):
+    if config.gold is not None and config.gold.store is not None and config.gold.store == config.spool.path:
+        problems.append(("gold.store", "a file of its own expected; got the one of spool.path"))
+    for path, target, what in (*_destinations(config.exporters), *_asked(config.gold)):
         if any(_reaches(target, listener) for listener in ours.values()):
             problems.append((path, f"is a listener of this very service: {what} would come back"))
     if config.exporters.forward is not None and config.exporters.forward.attach == "hold" and config.spool.path is None:
@@ -414,6 +416,12 @@ def _destinations(exporters: Exporters) -> Iterator[tuple[str, tuple[str, int], 
         for name, url, usual in (("http", exporters.forward.http, 80), ("grpc", exporters.forward.grpc, 4317)):
             if url is not None:
                 yield f"exporters.forward.{name}", target_of(url, usual), "what is received"
+
+
+def _asked(gold: Gold | None) -> Iterator[tuple[str, tuple[str, int], str]]:
+    """Who is asked gold questions, likewise."""
+    if gold is not None and isinstance(gold.target, HttpTarget | TraceTarget):
+        yield "gold.target.url", target_of(gold.target.url, 80), "questions"
 
 
 def _reaches(target: tuple[str, int], listener: tuple[str, int]) -> bool:

@@ -74,6 +74,16 @@ BAD: dict[str, tuple[str, list[str]]] = {
             "f.yaml:5: gold.target.callable: module:function expected, such as shop.rag:answer; got 'ask'",
         ],
     ),
+    "a gold set that asks ourselves, and keeps its results in the spool": (
+        (
+            "spool: {path: /data/spool}\n"
+            "gold: {set: f, store: /data/spool, target: {kind: http, url: 'http://localhost:4318/ask'}}\n"
+        ),
+        [
+            "f.yaml:2: gold.store: a file of its own expected; got the one of spool.path",
+            "f.yaml:2: gold.target.url: is a listener of this very service: questions would come back",
+        ],
+    ),
     "a path that is none, and a header by value": (
         (
             "gold:\n  set: faq.yaml\n  target:\n    kind: http\n    url: http://app\n    answer: data..reply\n"

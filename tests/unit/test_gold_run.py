@@ -16,7 +16,7 @@ from tests.app_server import Answer, AppServer, app_server
 from tests.gold_runs import evaluate, run, runner, write_set
 from tests.results import NOW, SettableClock
 from tracescore.errors import ConfigError, UsageError
-from tracescore.gold.results import Run
+from tracescore.gold.results import Run, summary
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target
@@ -291,7 +291,7 @@ async def test_old_runs_go_but_for_the_last_few_and_the_reference(tmp_path: Path
     last = await made(of)
     kept = [each.id for each in of.store.runs(of.name)]
     assert kept == [last.id, *[each.id for each in runs[:5:-1]], *[each.id for each in runs[2::-1]]]
-    assert [each.id for each in of.findings.latest] == [last.id]
+    assert [each.run.id for each in of.findings.latest] == [last.id]
 
 
 async def test_results_are_there_for_the_next_process_and_those_of_another_one_are_noticed(tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ async def test_results_are_there_for_the_next_process_and_those_of_another_one_a
     there = runner(file, ECHO)
     done = await made(there)
     await here.refresh()
-    assert here.findings.latest == (replace(done, reference=True),)
+    assert here.findings.latest == (summary(replace(done, reference=True), 0.8),)
     assert runner(file, ECHO).findings.latest == here.findings.latest
 
 
@@ -308,7 +308,7 @@ async def test_without_a_file_results_live_as_long_as_the_process(tmp_path: Path
     of = runner(write_set(tmp_path / "s.jsonl"), ECHO, store=None)
     done = await made(of)
     assert of.store_path is None
-    assert of.findings.latest == (replace(done, reference=True),)
+    assert of.findings.latest == (summary(replace(done, reference=True), 0.8),)
 
 
 def test_texts_that_utf8_does_not_know_are_kept(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from tracescore.formulas import gaffke_interval, weighted_mean
@@ -133,6 +134,36 @@ class Run:
         """Why items have no correctness, most frequent first."""
         found = [each.reason for each in self.outcomes if each.outcome != "scored"]
         return {reason: found.count(reason) for reason in sorted(set(found), key=lambda r: (-found.count(r), r))}
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The figures of a run, which itself comes without its outcomes: they hold texts, and are many.
+
+    `by_tag` has those of the tags that most items carry.
+    """
+
+    run: Run
+    estimates: Mapping[GoldMeasure, Estimate]
+    by_tag: Mapping[str, Mapping[GoldMeasure, Estimate]]
+    items: Mapping[Outcome, int]
+    claims: Mapping[str, int]
+
+
+_TAGS = 50
+"""Tags with figures of their own."""
+
+
+def summary(run: Run, min_scored: float) -> Summary:
+    """The figures of a run with outcomes."""
+    frequent = [tag for tag, _ in Counter(tag for each in run.outcomes for tag in each.tags).most_common(_TAGS)]
+    return Summary(
+        run=replace(run, outcomes=()),
+        estimates=run.estimates(min_scored),
+        by_tag={tag: run.estimates(min_scored, tag) for tag in frequent},
+        items={outcome: run.count(outcome) for outcome in OUTCOMES},
+        claims=run.claims(),
+    )
 
 
 def _estimate(measure: GoldMeasure, outcomes: Sequence[ItemOutcome]) -> Estimate | None:

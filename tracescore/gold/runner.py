@@ -18,7 +18,7 @@ from tracescore.errors import ConfigError, UsageError
 from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
 from tracescore.gold.items import load
 from tracescore.gold.marks import Marks
-from tracescore.gold.results import ItemOutcome, Run, Trigger
+from tracescore.gold.results import ItemOutcome, Run, Summary, Trigger, summary
 from tracescore.gold.run import Asker, Evaluate, Progress
 from tracescore.gold.schedule import Schedule
 from tracescore.gold.store import Store
@@ -39,12 +39,12 @@ _SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What is known of a gold set: its latest run of each release and judge, newest first, with outcomes.
+    """What is known of a gold set: the latest good run of each release and judge, newest first.
 
     `comparison` is of the newest of them with the pinned runs; `recent` are all runs, without outcomes.
     """
 
-    latest: tuple[Run, ...] = ()
+    latest: tuple[Summary, ...] = ()
     comparison: Comparison | None = None
     recent: tuple[Run, ...] = ()
 
@@ -247,8 +247,10 @@ class GoldRunner:
         for run in recent:
             if run.state == "done" and run.started >= since:
                 latest.setdefault(tuple(map(label, (run.service, run.release, run.judge))), run)
-        whole = tuple(self.store.whole(run) for run in [*latest.values()][:_SHOWN])
-        self.findings = Findings(whole, self.compared(whole[0]) if whole else None, tuple(recent))
+        shown = [*latest.values()][:_SHOWN]
+        summaries = tuple(summary(self.store.whole(run), self.settings.min_scored) for run in shown)
+        comparison = self.compared(self.store.whole(shown[0])) if shown else None
+        self.findings = Findings(summaries, comparison, tuple(recent))
         good = next((run for run in recent if run.state == "done"), None)
         if good is not None:
             self.schedule.succeeded(good.started)

@@ -9,7 +9,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from tracescore.gold.compare import Comparison
-from tracescore.gold.results import COUNTS, GOLD_MEASURES, OUTCOMES, Run
+from tracescore.gold.results import COUNTS, GOLD_MEASURES, OUTCOMES, Run, Summary
 from tracescore.gold.runner import GoldRunner
 from tracescore.labels import label
 
@@ -31,10 +31,13 @@ class GoldSeries:
         yield from _changes(findings.latest, findings.comparison)
         yield from self._state(findings.recent)
 
-    def _means(self, runs: tuple[Run, ...]) -> Iterator[Metric]:
-        least = self._runner.settings.min_scored
-        found = [(_labels(run), run.estimates(least)) for run in runs]
-        tagged = {(*_labels(run), "tag", label(tag)): run.estimates(least, tag) for run in runs for tag in run.tags()}
+    def _means(self, latest: tuple[Summary, ...]) -> Iterator[Metric]:
+        found = [(_labels(each.run), each.estimates) for each in latest]
+        tagged = {
+            (*_labels(each.run), "tag", label(tag)): estimates
+            for each in latest
+            for tag, estimates in each.by_tag.items()
+        }
         for measure in GOLD_MEASURES:
             name = f"tracescore_gold_{measure}"
             mean = GaugeMetricFamily(f"{name}_ratio", "Mean over the gold set, of the latest good run.", labels=LABELS)
@@ -89,23 +92,22 @@ def _labels(run: Run) -> tuple[str, ...]:
     return label(run.gold_set), label(run.service), label(run.release), label(run.judge)
 
 
-def _counts(runs: tuple[Run, ...]) -> Iterator[Metric]:
+def _counts(latest: tuple[Summary, ...]) -> Iterator[Metric]:
     items = GaugeMetricFamily("tracescore_gold_items", "Items by outcome.", labels=(*LABELS, "outcome"))
     claims = GaugeMetricFamily(
         "tracescore_gold_claims",
         "Claims of the answers (tp: in the reference, fp: not) and of the references (fn: missed).",
         labels=(*LABELS, "verdict"),
     )
-    for run in runs:
+    for each in latest:
         for outcome in OUTCOMES:
-            items.add_metric((*_labels(run), outcome), run.count(outcome))
-        counted = run.claims()
+            items.add_metric((*_labels(each.run), outcome), each.items[outcome])
         for verdict in COUNTS:
-            claims.add_metric((*_labels(run), verdict), counted[verdict])
+            claims.add_metric((*_labels(each.run), verdict), each.claims[verdict])
     yield from (items, claims)
 
 
-def _changes(runs: tuple[Run, ...], comparison: Comparison | None) -> Iterator[Metric]:
+def _changes(latest: tuple[Summary, ...], comparison: Comparison | None) -> Iterator[Metric]:
     """Of the newest run alone: what an older release did wrong is no news any more."""
     labels = (*LABELS, "measure")
     change = GaugeMetricFamily(
@@ -120,7 +122,7 @@ def _changes(runs: tuple[Run, ...], comparison: Comparison | None) -> Iterator[M
         labels=(*LABELS, "direction"),
     )
     if comparison is not None:
-        of = _labels(runs[0])
+        of = _labels(latest[0].run)
         for measure, found in comparison.changes.items():
             change.add_metric((*of, measure), found.difference)
             p.add_metric((*of, measure), found.p)
