@@ -269,6 +269,8 @@ async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str
     for measure, found in made.run.estimates(made.min_scored).items():
         interval = f"{found.lower:.3f} to {found.upper:.3f}"
         sys.stdout.write(f"{measure:20} {found.mean:.3f}  ({interval}; {found.scored} of {found.of} items)\n")
+    for note in made.notes:
+        sys.stderr.write(f"tracescore gold run: {note}\n")
     fail(made.failures)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,12 +122,23 @@ async def run(
 def _report(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run]) -> Report:
     settings = runner.settings
     comparison = _compared(runner, done, checks.compare_with, before)
-    failures = list(_failures(done, checks, settings.min_scored))
-    if checks.compare_with is not None:
-        for measure, change in comparison.changes.items() if comparison else ():
-            if change.fell(settings.tolerance):
-                failures.append(f"{measure}: fell from {change.before:.3f} to {change.after:.3f} (p {change.p:.4f})")
-    return Report(done, settings.min_scored, settings.tolerance, comparison, tuple(failures))
+    failures, notes = list(_failures(done, checks, settings.min_scored)), list[str]()
+    if checks.compare_with is not None and done.state == "done":
+        if comparison is not None:
+            failures += _falls(comparison, settings.tolerance)
+        elif checks.compare_with == "PINNED" and any(run.id == done.id for run in runner.references()):
+            notes.append("compare-with: this run is part of the reference, which later ones are compared with")
+        elif checks.compare_with == "LAST" and not before:
+            notes.append("compare-with: there is no good run before this one")
+        else:
+            failures.append(f"compare-with: {checks.compare_with} has no item in common that this judge scored")
+    return Report(done, settings.min_scored, settings.tolerance, comparison, tuple(failures), tuple(notes))
+
+
+def _falls(comparison: Comparison, tolerance: float) -> Iterator[str]:
+    for measure, change in comparison.changes.items():
+        if change.fell(tolerance):
+            yield f"{measure}: fell from {change.before:.3f} to {change.after:.3f} (p {change.p:.4f})"
 
 
 def _compared(runner: GoldRunner, done: Run, what: str | None, before: Sequence[Run]) -> Comparison | None:

@@ -178,8 +178,8 @@ async def cut(of: GoldRunner, answers: int) -> list[str]:
 
 async def test_a_run_that_was_cut_goes_on_with_what_is_missing(tmp_path: Path) -> None:
     file = write_set(tmp_path / "s.jsonl", 8)
-    first = await cut(runner(file, ECHO, concurrency=1), 5)
-    later = runner(file, ECHO, concurrency=1)
+    first = await cut(runner(file, ECHO, concurrency=1, release="1"), 5)
+    later = runner(file, ECHO, concurrency=1, release="1")
     rest = Until(later.target, 100)
     later._asker = replace(later._asker, target=rest)
     done = await made(later)
@@ -188,14 +188,15 @@ async def test_a_run_that_was_cut_goes_on_with_what_is_missing(tmp_path: Path) -
     assert [each.state for each in later.findings.recent] == ["done"]
 
 
-@pytest.mark.parametrize("changed", ["set", "release", "age"])
+@pytest.mark.parametrize("changed", ["set", "release", "unknown release", "age"])
 async def test_a_run_of_another_set_release_or_day_is_not_gone_on_with(tmp_path: Path, changed: str) -> None:
     file = write_set(tmp_path / "s.jsonl", 8)
-    await cut(runner(file, ECHO), 5)
+    releases = {"release": ("1", "2"), "unknown release": (None, None)}.get(changed, ("1", "1"))
+    await cut(runner(file, ECHO, release=releases[0]), 5)
     if changed == "set":
         write_set(file, 8, tags=["x"], required=["y"])
     clock = SettableClock(NOW + 90_000 if changed == "age" else NOW)
-    later = runner(file, ECHO, clock, release="2" if changed == "release" else None)
+    later = runner(file, ECHO, clock, release=releases[1])
     done = await made(later)
     assert (done.count("scored"), done.trigger) == (8, "hand")
     assert [each.state for each in later.findings.recent] == ["done", "cut"]

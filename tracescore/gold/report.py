@@ -28,13 +28,14 @@ _LONGEST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A run, what it was compared with, and the checks it failed, a sentence each."""
+    """A run, what it was compared with, and the checks it failed and other notes, a sentence each."""
 
     run: Run
     min_scored: float
     tolerance: float
     comparison: Comparison | None = None
     failures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def wrong(self) -> list[ItemOutcome]:
         """Items that were answered wrongly, the worst first."""
@@ -90,6 +91,7 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"# Gold set {_md(run.gold_set)}: {verdict}"
     yield ""
     yield from (f"- **{_md(failure)}**" for failure in report.failures)
+    yield from (f"- {_md(note)}" for note in report.notes)
     yield f"- {_md(run.service)} {_md(run.release)}, judge {_md(run.judge)}, set {run.hash} ({run.size} items)"
     unscored, unanswered = run.count("unscored"), run.count("unanswered")
     yield f"- {run.count('scored')} scored, {unscored} unscored, {unanswered} unanswered"

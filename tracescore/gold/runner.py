@@ -119,12 +119,13 @@ class GoldRunner:
 
     async def _run_when_due(self) -> None:
         """No error of one run ends it."""
-        resuming = self._resumable() is not None
+        resuming = True
         while True:
+            resuming = resuming and self._resumable("resumed") is not None
             trigger = "resumed" if resuming else self.schedule.due(self.clock())
             try:
                 if trigger and self._ready():
-                    resuming = await self.run(trigger) is None and resuming
+                    await self.run(trigger)
                 await self.refresh()
             except Exception as error:  # noqa: BLE001 - the next run may go better
                 resuming = False
@@ -161,7 +162,7 @@ class GoldRunner:
 
     def _begin(self, trigger: Trigger, now: float) -> Run:
         """The run that was cut, with what it has, or a new one. What else is unfinished is marked as cut."""
-        resumable = self._resumable()
+        resumable = self._resumable(trigger)
         for run in self.store.runs(self.name, "running"):
             if run != resumable:
                 self.store.end(replace(run, state="cut", finished=now))
@@ -182,8 +183,13 @@ class GoldRunner:
             started=now,
         )
 
-    def _resumable(self) -> Run | None:
-        """The newest unfinished run, where what is missing of it can still be added."""
+    def _resumable(self, trigger: Trigger) -> Run | None:
+        """The newest unfinished run, where what is missing of it can still be added.
+
+        A person who starts a run of an app whose release nobody knows may just have changed it.
+        """
+        if trigger == "hand" and self.schedule.release == "unknown":
+            return None
         for run in self.store.runs(self.name, "running")[:1]:
             same = (run.hash, run.release, run.judge) == (self.gold_set.hash, self.schedule.release, self.judge)
             if same and self.clock() - run.started < _RESUMABLE:
