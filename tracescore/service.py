@@ -138,9 +138,10 @@ class Service:
         """The judge can be asked; it was asked and had gone."""
 
     def _gold_runner(self, marks: Marks) -> GoldRunner | None:
-        settings, path, judge = self.config.gold, self.config.spool.path, self.scorer.judge
+        settings, path = self.config.gold, self.config.spool.path
         if settings is None:
             return None
+        judge = self.scorer.judge
         fit = lambda: self.fit.is_set()  # noqa: E731, PLW0108 - the event is another one whenever the judge was lost
         runner = GoldRunner(settings, path, marks, judge.name, self._evaluate_gold, self.clock, fit)
         GoldSeries(runner, self.registry)
