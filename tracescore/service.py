@@ -29,7 +29,7 @@ from tracescore.assembly import Assembly
 from tracescore.config import Config
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
-from tracescore.evaluators import build_evaluators, evaluate_all
+from tracescore.evaluators import Evaluator, build_evaluators, evaluate_all
 from tracescore.exporters import Exporter, build_exporters, build_forwarder, build_hold
 from tracescore.exporters.exposition import Health, metrics_app
 from tracescore.gold.marks import Marks
@@ -252,7 +252,7 @@ class Service:
         async with waiting:
             async for interaction in waiting:
                 try:
-                    result = await self._evaluated(interaction)
+                    result = await self._evaluated(interaction, self.scorer.evaluators)
                 except anyio.get_cancelled_exc_class():
                     if not self.spool.durable:
                         self.ledger.shed(interaction, self.config.measures, "shutdown")
@@ -273,21 +273,20 @@ class Service:
             except Exception as error:  # noqa: BLE001 - one bad result or exporter must not end the stage
                 self._defect("exporters", error)
 
-    async def _evaluated(self, interaction: Interaction) -> Result:
+    async def _evaluated(self, interaction: Interaction, evaluators: Sequence[Evaluator]) -> Result:
         """The interaction's result; one that met a judge that had gone waits for it and is asked again, once."""
         await self.fit.wait()
-        result = await evaluate_all(interaction, self.scorer.evaluators, self.scorer.judge, self.clock)
+        result = await evaluate_all(interaction, evaluators, self.scorer.judge, self.clock)
         if not any(isinstance(each, Unscored) and each.reason == "judge_unreachable" for each in result.evaluations):
             return result
         if self.fit.is_set():
             self.fit = anyio.Event()
             self.lost.set()
         await self.fit.wait()
-        return await evaluate_all(interaction, self.scorer.evaluators, self.scorer.judge, self.clock)
+        return await evaluate_all(interaction, evaluators, self.scorer.judge, self.clock)
 
     async def _evaluate_gold(self, interaction: Interaction) -> Result:
-        redacted = self.redactor.interaction(interaction)
-        return await evaluate_all(redacted, self.scorer.gold_evaluators, self.scorer.judge, self.clock)
+        return await self._evaluated(self.redactor.interaction(interaction), self.scorer.gold_evaluators)
 
     async def _keep_judge(self) -> None:
         """Asks the judge until it can do the work, and again whenever it was lost.

@@ -14,7 +14,7 @@ import pytest
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
 from tests.app_server import Answer, app_server
-from tests.openai_server import OpenAIServer, openai_server, sensible
+from tests.openai_server import OpenAIServer, Reply, openai_server, sensible
 from tests.rag_service import OTHERS, PRICES, RELEASES, RagService, rag_service, write_gold_set
 from tests.running import FREE_PORTS, serving
 from tests.servers import free_port, wait
@@ -144,6 +144,17 @@ def test_while_the_service_waits_for_its_judge_nothing_is_asked(place: Place, ju
         assert app.requests == 0
         judge.script = sensible
         service.wait_log("event=gold_run_done", 60)
+
+
+def test_a_judge_that_is_lost_for_a_moment_is_waited_for(place: Place, judge: OpenAIServer) -> None:
+    with rag_service(*place.exporters()) as app:
+        gold = place.gold(http(app), schedule="null", on_release="true")
+        with serving(place.folder, place.settings(gold)) as service:
+            service.wait_log("event=judge_ready")
+            judge.queue(*[Reply.error(503)] * 3)
+            app.answer("What is the price of the Fjord sofa?", {})  # of a release that nobody has seen before
+            service.wait_log("event=gold_run_done", 60)
+            assert service.value("tracescore_gold_items", outcome="scored") == SIZE
 
 
 # ---------------------------------------------------------------- what is wrong is one line

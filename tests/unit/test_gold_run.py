@@ -15,7 +15,9 @@ import pytest
 from tests.app_server import Answer, AppServer, app_server
 from tests.gold_runs import evaluate, run, runner, write_set
 from tests.results import NOW, SettableClock
+from tracescore.config_gold import Gold, PythonTarget
 from tracescore.errors import ConfigError, UsageError
+from tracescore.gold.marks import Marks
 from tracescore.gold.results import Run, summary
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.store import Store
@@ -310,6 +312,12 @@ async def test_without_a_file_results_live_as_long_as_the_process(tmp_path: Path
     done = await made(of)
     assert of.store_path is None
     assert of.findings.latest == (summary(replace(done, reference=True), 0.8),)
+
+
+def test_without_a_store_of_its_own_results_lie_beside_the_spool(tmp_path: Path) -> None:
+    settings = Gold(set=str(write_set(tmp_path / "s.jsonl")), target=PythonTarget(kind="python", callable="json:dumps"))
+    of = GoldRunner(settings, str(tmp_path / "spool"), Marks("salt"), "judge", evaluate)
+    assert of.store_path == tmp_path / "spool.gold"
 
 
 def test_texts_that_utf8_does_not_know_are_kept(tmp_path: Path) -> None:
