@@ -145,10 +145,25 @@ async def test_so_many_questions_are_asked_side_by_side_and_no_more(tmp_path: Pa
     assert (most, done.count("scored")) == (3, 9)
 
 
+async def test_a_defect_costs_one_item(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    of = runner(write_set(tmp_path / "s.jsonl", 10), ECHO)
+
+    async def defective(interaction: Interaction) -> Result:
+        if interaction.question == "q4":
+            raise KeyError("secret")
+        return await evaluate(interaction)
+
+    of._asker = replace(of._asker, evaluate=defective)
+    done = await made(of)
+    assert (done.state, done.reasons()) == ("done", {"internal_error": 1})
+    assert "event=defect error=KeyError" in caplog.text
+    assert "secret" not in caplog.text
+
+
 # ---------------------------------------------------------------- one runner, and runs that were cut
 
 
-class Cut(Exception):
+class Cut(BaseException):
     """The process ends here."""
 
 

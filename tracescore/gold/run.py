@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import logging
 import random
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
@@ -10,6 +12,7 @@ from dataclasses import dataclass, replace
 import anyio
 import anyio.to_thread
 
+from tracescore import logs
 from tracescore.config_gold import Gold
 from tracescore.errors import TargetFailed
 from tracescore.gold.items import GoldSet, mark_of
@@ -24,6 +27,8 @@ Evaluate = Callable[[Interaction], Awaitable[Result]]
 """Scores an interaction that carries its reference; never raises for what judge or embedder do."""
 Progress = Callable[[ItemOutcome], None]
 """Told of every item that is done."""
+
+_log = logging.getLogger("tracescore.gold")
 
 _FIRST = 2
 """Items that may fail before anything else is asked: one may be at fault itself, two mean the target."""
@@ -60,16 +65,18 @@ class Asker:
             progress(outcome)
             return outcome
 
-        trials = [] if found else left[:_FIRST]
-        for count, item in enumerate(trials, start=1):
-            outcome = await one(item)
-            if outcome.outcome != "unanswered":
-                break
-            if count == len(trials) and len(left) > 1:
-                return await self._ended(run, found, "failed", outcome.detail)
-        done = {each.id for each in found}
-        await self._side_by_side(iter([item for item in left if item.id not in done]), one)
+        items = iter(left)
+        if not found and not await self._answers(itertools.islice(items, _FIRST), one):
+            return await self._ended(run, found, "failed", found[-1].detail)
+        await self._side_by_side(items, one)
         return await self._ended(run, found, *self._verdict(run, found))
+
+    async def _answers(self, items: Iterator[GoldItem], one: Callable[[GoldItem], Awaitable[ItemOutcome]]) -> bool:
+        """Whether the app answers one of the items; they are asked in turn, up to the first that it answers."""
+        for item in items:
+            if (await one(item)).outcome != "unanswered":
+                return True
+        return False
 
     async def _side_by_side(self, items: Iterator[GoldItem], one: Callable[[GoldItem], Awaitable[ItemOutcome]]) -> None:
         async def worker() -> None:
@@ -119,9 +126,12 @@ class Asker:
         )
         try:
             answered = await self._asked(item)
+            result = await self.evaluate(_with_reference(answered, item))
         except TargetFailed as failed:
             return replace(bare, reason=failed.reason, detail=failed.detail[:_DETAIL]), None
-        result = await self.evaluate(_with_reference(answered, item))
+        except Exception as error:  # noqa: BLE001 - one bad item must not end the run
+            logs.defect(_log, error)
+            return replace(bare, reason="internal_error", detail=type(error).__name__), None
         return _scored(bare, result), result.epoch
 
     async def _asked(self, item: GoldItem) -> Interaction:
