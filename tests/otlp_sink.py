@@ -187,7 +187,10 @@ class _Store:
         media_type = headers.get("content-type", "") if protocol == "http" else ""
         unread = not self.read or media_type.startswith("application/json")
         request = None if unread else _REQUESTS[signal].FromString(body)
+        since = self.bodies
         await asyncio.sleep(step.get("delay", 0.0))
+        if since is not self.bodies:
+            return step  # forgotten meanwhile
         async with self.changed:
             if step["status"] == 200:
                 self.bodies.append((signal, protocol, media_type, body))

@@ -12,8 +12,8 @@ from tracescore.formulas import Vector
 from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
 from tracescore.model import Interaction, Message, Usage
 
-Words = str | None
-"""A verdict's word, or None for a verdict that the judge did not give."""
+Words = str | Verdict | None
+"""A verdict or its word, or None for a verdict that the judge did not give."""
 
 
 class ScriptedSession:
@@ -51,7 +51,7 @@ class ScriptedSession:
         self.asked.append(("verify", (tuple(statements), tuple(evidence), vocabulary, question)))
         words = _told(self._verdicts.get(vocabulary), vocabulary.name)
         assert len(words) == len(statements)
-        return tuple(None if word is None else Verdict(word, f"shows {word}") for word in words)
+        return tuple(word if isinstance(word, Verdict | None) else Verdict(word, f"shows {word}") for word in words)
 
 
 def _told(answer, operation):

@@ -96,8 +96,24 @@ def test_the_test_command_is_the_one_that_ci_runs() -> None:
     assert ".venv/bin/pytest" in command
 
 
+ON_THE_NETWORK = "judge: {kind: openai, model: m}\nembedder: {kind: openai, model: e}\n"
+METRICS = README.split("## Metrics")[1].split("\n## ")[0]
+
+
+def families(settings: str) -> set[str]:
+    found = Service(parse(settings, "test")).registry.collect()
+    return {family.name + ("_total" if family.type == "counter" else "") for family in found}
+
+
+@pytest.mark.local
+def test_the_metrics_that_only_a_judge_on_the_network_has_are_marked() -> None:
+    marked = {line for line in METRICS.splitlines() if "| (openai) " in line}
+    names = {name for line in marked for name in re.findall(r"`(tracescore_\w+)`", line)}
+    assert names == families(ON_THE_NETWORK) - families("{}")
+
+
 def test_the_table_of_metrics_is_what_the_service_exposes(tmp_path: Path) -> None:
-    settings = "judge: {kind: openai, model: m}\nembedder: {kind: openai, model: e}\n"
+    settings = ON_THE_NETWORK
     settings += (
         "exporters:\n  otlp: {endpoint: 'http://elsewhere:4318'}\n  phoenix: {endpoint: 'http://elsewhere:6006'}\n"
     )
@@ -106,15 +122,11 @@ def test_the_table_of_metrics_is_what_the_service_exposes(tmp_path: Path) -> Non
     settings += "spool: {path: /nowhere/spool}\n"
     (tmp_path / "gold.yaml").write_text("[{question: q, reference: r}]")
     settings += f"gold: {{set: '{tmp_path / 'gold.yaml'}', target: {{kind: http, url: 'http://elsewhere'}}}}\n"
-    families = Service(parse(settings, "test")).registry.collect()
-    exposed = {family.name + ("_total" if family.type == "counter" else "") for family in families}
-    exposed = {name for name in exposed if "_by_slice_" not in name or "_by_slice_weight_total" in name}
     shown = set()
-    for name in re.findall(r"`(tracescore_[\w<>]+)`", README.split("## Metrics")[1].split("\n## ")[0]):
+    for name in re.findall(r"`(tracescore_[\w<>]+)`", METRICS):
         measures = GOLD_MEASURES if "_gold_" in name else LIVE_MEASURES
-        if "_gold_<measure>_by_slice_" not in name:
-            shown |= {name.replace("<measure>", measure) for measure in measures} if "<" in name else {name}
-    assert shown == exposed
+        shown |= {name.replace("<measure>", measure) for measure in measures} if "<" in name else {name}
+    assert shown == families(settings)
 
 
 def test_the_table_of_conventions_is_the_one_that_is_read_by() -> None:

@@ -5,7 +5,9 @@ Exit status: 0 fine, 1 a check failed, 2 wrong use or configuration. Errors are 
 
 from __future__ import annotations
 
+import io
 import logging
+import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,12 +24,14 @@ from rich.console import Console
 from rich.progress import Progress
 
 from tracescore import __version__, config_file, logs
-from tracescore.config import Config, OtlpExporter, cross_checks
+from tracescore.config import Config, EmbedderSettings, JudgeSettings, OtlpExporter
+from tracescore.config_checks import cross_checks
 from tracescore.config_types import host_port
 from tracescore.errors import ConfigError, TracescoreError, UsageError
 from tracescore.model import MEASURES
 
 if TYPE_CHECKING:
+    from tracescore.embedder import Embedder
     from tracescore.gold_command import Checks
     from tracescore.service import Scorer
 
@@ -55,6 +59,9 @@ SCORE_KEYS = "A line each: question, answer, contexts?, reference?, history?"
 
 def main() -> NoReturn:
     """Runs the command line and ends the process."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without a character is no reason to fail
     try:
         app()
     except TracescoreError as error:
@@ -87,8 +94,8 @@ def root(*, version: Annotated[bool, typer.Option("--version", help="Print the v
         raise typer.Exit
 
 
-def _configured(path: Path | None, otlp_out: str | None = None) -> Config:
-    config = config_file.load(path) if path else Config()
+def _configured(path: Path | None, otlp_out: str | None = None, *, secrets: bool = False) -> Config:
+    config = config_file.load(path, secrets=secrets) if path else Config()
     if otlp_out is None:
         return config
     try:
@@ -96,8 +103,8 @@ def _configured(path: Path | None, otlp_out: str | None = None) -> Config:
     except ValueError:  # pydantic's, or urlsplit's for a port that is none
         raise UsageError(f"--otlp-out: http://HOST:PORT or https://HOST expected; got {otlp_out!r}") from None
     config = config.model_copy(update={"exporters": config.exporters.model_copy(update={"otlp": target})})
-    for _, what in cross_checks(config):
-        raise UsageError(f"--otlp-out: {otlp_out} {what}")
+    for conflict in cross_checks(config):
+        raise UsageError(f"--otlp-out: {otlp_out} {conflict.what}")
     return config
 
 
@@ -107,7 +114,7 @@ def serve(config: ConfigPath = None, otlp_out: OtlpOut = None) -> None:
     from tracescore.service import Service
 
     logs.to_stderr()
-    service = Service(_configured(config, otlp_out))
+    service = Service(_configured(config, otlp_out, secrets=True))
     _run(partial(_until_signal, service.run))
 
 
@@ -130,7 +137,20 @@ async def _until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
 
 
 def _run(main_function: Callable[[], Awaitable[None]]) -> None:
-    anyio.run(main_function, backend_options={"use_uvloop": True})
+    """Runs an async function; Ctrl-C inside it is an exception, so that what it has begun is put right."""
+    outside = signal.getsignal(signal.SIGINT)
+    if outside is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        anyio.run(main_function, backend_options={"use_uvloop": True})
+    finally:
+        signal.signal(signal.SIGINT, outside)
+
+
+def _print_json(row: object) -> None:
+    """A line of JSON, in UTF-8 whatever the terminal's encoding is."""
+    sys.stdout.buffer.write(orjson.dumps(row) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 @app.command()
@@ -143,27 +163,51 @@ def check(
 ) -> None:
     """Validates a configuration and opens nothing; with --probe, asks those that it names."""
     logs.to_stderr(logging.ERROR)
-    config = config_file.load(file)
+    config = config_file.load(file, secrets=True)
     from tracescore.service import Service
 
     service = Service(config)
     if probe:
-        _run(partial(_probe, config, service.scorer))
+        failures: list[str] = []
+        _run(partial(_probe, service.scorer, config, failures))
+        if failures:
+            raise UsageError("\ntracescore: ".join(failures))
     asked = f", gold set {service.gold.runner.name}" if service.gold.runner else ""
     typer.echo(f"{file}: fine; judge {service.scorer.judge.name}, measures {', '.join(config.measures)}{asked}")
 
 
-async def _probe(config: Config, scorer: Scorer) -> None:
-    try:
-        if config.gold is not None:
-            from tracescore.gold_command import probe
+async def _probe(scorer: Scorer, config: Config, failures: list[str]) -> None:
+    """Asks the judge and, where one is needed, the embedder; says where it asked and adds what failed to `failures`."""
+    asked: dict[str, Callable[[], Awaitable[str | None]]] = {}
+    asked[f"judge {scorer.judge.name} {_where(config.judge)}"] = scorer.judge.probe
+    if scorer.embedder is not None:
+        asked[f"embedder {scorer.embedder.name} {_where(config.embedder)}"] = partial(_embed, scorer.embedder)
+    if config.gold is not None:
+        from tracescore.gold_command import probe
 
-            typer.echo(f"gold set {await probe(config)}")
-        await scorer.judge.probe()
-        if scorer.embedder is not None:
-            await scorer.embedder.embed(["Is anybody there?"])
+        asked[f"gold set {config.gold.set}"] = partial(probe, config)
+    try:
+        for what, ask in asked.items():
+            try:
+                said = await ask()
+            except TracescoreError as error:
+                failures.append(f"{what}: {error}")
+            else:
+                typer.echo(f"{what}: {said or 'answers'}")
     finally:
         await scorer.close()
+
+
+async def _embed(embedder: Embedder) -> None:
+    await embedder.embed(["Is anybody there?"])
+
+
+def _where(settings: JudgeSettings | EmbedderSettings) -> str:
+    """Where a judge or an embedder is asked; credentials that stand in its URL are not shown."""
+    if settings.kind != "openai":
+        return "in this process"
+    url = urlsplit(settings.base_url)
+    return f"at {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
 
 
 @app.command()
@@ -176,8 +220,13 @@ def inspect(
     """Prints what can be read out of OTLP files: one JSON line per interaction."""
     from tracescore.inspect_files import inspect as inspected
 
-    for row in inspected(files, _configured(config).interactions, explain=explain):
-        sys.stdout.write(orjson.dumps(row).decode() + "\n")
+    refused: list[TracescoreError] = []
+    for row in inspected(files, _configured(config).interactions, refused.append, explain=explain):
+        _print_json(row)
+    for refusal in refused:
+        sys.stderr.write(f"tracescore: {refusal}\n")
+    if refused:
+        raise typer.Exit(2)
 
 
 @app.command()
@@ -212,7 +261,7 @@ async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageErro
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
             task = progress.add_task("scoring", total=len(lines))
             async for row in score_file.score(lines, scorer.evaluators, scorer.judge, refuse, redactor.interaction):
-                sys.stdout.write(orjson.dumps(row).decode() + "\n")
+                _print_json(row)
                 progress.advance(task)
     finally:
         await scorer.close()
@@ -304,9 +353,12 @@ def demo(
     ] = None,
 ) -> None:
     """A sample RAG app sends good and bad answers; watch how they score. Needs no key and no configuration."""
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        del os.environ[name]  # meant for other apps; the sample app's SDK reads them, some when it is imported
     from tracescore.demo import run as demo_run
 
     logs.to_stderr(logging.WARNING)
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the sample app says once what it says every time
     if send_to is not None:
         _run(partial(_until_signal, partial(demo_run.send, _destination(send_to, exit_after))))
         return

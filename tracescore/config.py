@@ -7,12 +7,11 @@ the logs. Why so strict: a misspelt key that is quietly ignored shows up weeks l
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tracescore.config_gold import Gold, HttpTarget, TraceTarget
+from tracescore.config_gold import Gold
 from tracescore.config_types import (
     Address,
     Duration,
@@ -22,8 +21,6 @@ from tracescore.config_types import (
     Section,
     Size,
     Url,
-    host_port,
-    is_loopback,
     target_of,
 )
 from tracescore.formulas import check_weights
@@ -41,7 +38,7 @@ class Receiver(Section):
 
     grpc: Listener = Listener(listen="127.0.0.1:4317")
     http: Listener = Listener(listen="127.0.0.1:4318")
-    max_request: Size = 16 * 2**20
+    max_request: Size = Field(default=16 * 2**20, le=2**31 - 1)
     """Largest request body, after decompression."""
     retry_after: Duration = Field(default=2.0, ge=1.0)
     """What a sender is told to wait while the held traces fill the budget."""
@@ -50,11 +47,11 @@ class Receiver(Section):
 class Assembly(Section):
     """Spans -> traces."""
 
-    idle: Duration = Field(default=5.0, gt=0)
+    idle: Duration = 5.0
     """A trace whose root has come is read when nothing more came for this long."""
-    orphan_idle: Duration = Field(default=30.0, gt=0)
+    orphan_idle: Duration = 30.0
     """The same for a trace whose root, or the parent of some span, has not come."""
-    max_wait: Duration = Field(default=300.0, gt=0)
+    max_wait: Duration = 300.0
     """A trace is read this long after its first span, whatever is missing."""
     max_held: Size = 256 * 2**20
     """Budget for the raw spans held; at the limit senders are asked to come back later."""
@@ -156,9 +153,9 @@ class OpenAIJudge(Section):
     """The `judge` label; the model's name when not given."""
     base_url: Url = "https://api.openai.com/v1"
     api_key: Secret | None = None
-    timeout: Duration = Field(default=60.0, gt=0)
+    timeout: Duration = 60.0
     """Of one call."""
-    deadline: Duration = Field(default=300.0, gt=0)
+    deadline: Duration = 300.0
     """Of one interaction, retries included."""
     max_concurrency: int = Field(default=16, ge=1)
     max_retries: int = Field(default=4, ge=0)
@@ -186,7 +183,7 @@ class OpenAIEmbedder(Section):
     model: str = Field(min_length=1)
     base_url: Url = "https://api.openai.com/v1"
     api_key: Secret | None = None
-    timeout: Duration = Field(default=30.0, gt=0)
+    timeout: Duration = 30.0
     max_concurrency: int = Field(default=8, ge=1)
     max_retries: int = Field(default=4, ge=0)
 
@@ -216,6 +213,8 @@ class Evaluators(Section):
     correctness: Correctness = Correctness()
     max_pending: int = Field(default=10_000, ge=1)
     """Interactions waiting for the judge; the newest beyond that are shed and counted."""
+    max_pending_size: Size = Field(default=256 * 2**20, ge=1)
+    """Memory for their texts; at about this size the newest are shed as well."""
     max_concurrency: int = Field(default=16, ge=1)
     """Interactions evaluated side by side."""
 
@@ -260,7 +259,7 @@ class Redaction(Section):
 class Drift(Section):
     """Estimates over time."""
 
-    window: Duration = Field(default=3600.0, gt=0)
+    window: Duration = 3600.0
     min_count: int = Field(default=20, ge=1)
     """Effective scores a window needs before its gauges are shown at all."""
     targets: dict[Measure, Annotated[float, Field(gt=0, lt=1)]] = Field(
@@ -283,7 +282,7 @@ class OtlpExporter(Section):
     endpoint: Url
     protocol: Literal["grpc", "http"] = "http"
     headers: dict[str, Secret] = Field(default_factory=dict)
-    timeout: Duration = Field(default=10.0, gt=0)
+    timeout: Duration = 10.0
     explanations: bool = False
     """Whether claims, parts and quotes go along: they hold text of your users."""
 
@@ -299,7 +298,7 @@ class PhoenixExporter(Section):
     endpoint: Url
     """Of its page and API, such as http://127.0.0.1:6006."""
     api_key: Secret | None = None
-    timeout: Duration = Field(default=10.0, gt=0)
+    timeout: Duration = 10.0
     explanations: bool = False
     """Whether claims, parts and quotes go along: they hold text of your users."""
 
@@ -311,12 +310,12 @@ class Forward(Section):
     """Base URL of an OTLP/HTTP receiver, such as http://collector:4318."""
     grpc: Url | None = None
     """Of an OTLP/gRPC receiver, such as http://collector:4317."""
-    timeout: Duration = Field(default=10.0, gt=0)
+    timeout: Duration = 10.0
     """Until then the destination must have answered; else the sender is told to come back."""
     attach: Literal["span", "hold"] = "span"
     """How scores get onto the traces: as evaluation spans that follow, or also as attributes of the spans themselves,
     which are kept back until they are scored. The latter needs spool.path."""
-    deadline: Duration = Field(default=30.0, gt=0)
+    deadline: Duration = 30.0
     """With `attach: hold`: how long a span is kept back at most."""
     max_held: Size = Field(default=128 * 2**20, ge=2**20)
     """With `attach: hold`: bytes that may be kept back; beyond them spans go on at once."""
@@ -364,68 +363,5 @@ class Config(Section):
     exporters: Exporters = Exporters()
     web: Web = Web()
     gold: Gold | None = None
-    shutdown_grace: Duration = Field(default=25.0, gt=0)
+    shutdown_grace: Duration = 25.0
     """Time to finish what was received after SIGTERM; under the 30 s that orchestrators usually allow."""
-
-
-# ---------------------------------------------------------------- after the sections: what only the whole can tell
-
-
-def listeners(config: Config) -> dict[str, str]:
-    """Every address the service listens on, by the path of its setting."""
-    return {
-        "receiver.grpc.listen": config.receiver.grpc.listen,
-        "receiver.http.listen": config.receiver.http.listen,
-        "exporters.prometheus.listen": config.exporters.prometheus.listen,
-        "web.listen": config.web.listen,
-    }
-
-
-def cross_checks(config: Config) -> list[tuple[str, str]]:
-    """Problems between sections, as (path, what is wrong)."""
-    problems: list[tuple[str, str]] = []
-    if not config.measures:
-        problems.append(("measures", f"at least one of {', '.join(LIVE_MEASURES)} expected; got an empty list"))
-    ours = {path: host_port(address) for path, address in listeners(config).items()}
-    taken: dict[int, str] = {}
-    for path, (_, port) in ours.items():
-        if port and port in taken:
-            problems.append((path, f"port {port} is already used by {taken[port]}; choose another"))
-        taken[port] = path
-    if config.gold is not None and config.gold.store is not None and config.gold.store == config.spool.path:
-        problems.append(("gold.store", "a file of its own expected; got the one of spool.path"))
-    for path, target, what in (*_destinations(config.exporters), *_asked(config.gold)):
-        if any(_reaches(target, listener) for listener in ours.values()):
-            problems.append((path, f"is a listener of this very service: {what} would come back"))
-    if config.exporters.forward is not None and config.exporters.forward.attach == "hold" and config.spool.path is None:
-        problems.append(("spool.path", "required by exporters.forward.attach: hold, or a crash would lose spans"))
-    if config.web.token is None and not is_loopback(ours["web.listen"][0]):
-        problems.append(("web.token", f"required because the page listens on {config.web.listen}, not on loopback"))
-    if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
-        problems.append(("embedder.kind", "the embedded judge works on a local model; set kind: sentence_transformers"))
-    return problems
-
-
-def _destinations(exporters: Exporters) -> Iterator[tuple[str, tuple[str, int], str]]:
-    """What is sent to on the service's own account: the path of the setting, host and port, and what is sent."""
-    if exporters.otlp is not None:
-        yield "exporters.otlp.endpoint", exporters.otlp.target, "scores"
-    if exporters.phoenix is not None:
-        yield "exporters.phoenix.endpoint", target_of(exporters.phoenix.endpoint, 80), "scores"
-    if exporters.forward is not None:
-        for name, url, usual in (("http", exporters.forward.http, 80), ("grpc", exporters.forward.grpc, 4317)):
-            if url is not None:
-                yield f"exporters.forward.{name}", target_of(url, usual), "what is received"
-
-
-def _asked(gold: Gold | None) -> Iterator[tuple[str, tuple[str, int], str]]:
-    """Who is asked gold questions, likewise."""
-    if gold is not None and isinstance(gold.target, HttpTarget | TraceTarget):
-        yield "gold.target.url", target_of(gold.target.url, 80), "questions"
-
-
-def _reaches(target: tuple[str, int], listener: tuple[str, int]) -> bool:
-    """Whether a listener hears what is sent to `target`: it has that very name, or both are this machine's own."""
-    both = (target[0], listener[0])
-    here = all(is_loopback(host) or host in {"0.0.0.0", "::"} for host in both)  # noqa: S104 - compared, not bound
-    return target[1] == listener[1] and (here or both[0] == both[1])

@@ -7,7 +7,7 @@ the last of two equal keys win without a word.
 from __future__ import annotations
 
 import difflib
-import re
+import itertools
 import types
 import typing
 from collections.abc import Iterator, Sequence
@@ -17,60 +17,84 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from tracescore.config import Config, cross_checks
+from tracescore.config import Config
+from tracescore.config_checks import cross_checks, missing_secrets
 from tracescore.config_types import Secret
+from tracescore.config_yaml import read_yaml, text_of
 from tracescore.errors import ConfigError
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML 1.2's idea of plain values: `off` is text, `010` is ten."""
+def load(path: Path, *, secrets: bool = False) -> Config:
+    """The configuration in `path`; ConfigError lists everything that is wrong with it, each with its line.
+
+    With `secrets`, those that cannot be read are among it.
+    """
+    return parse(text_of(path), str(path), secrets=secrets)
 
 
-_Loader.yaml_implicit_resolvers = {}
-for _tag, _pattern, _first in (
-    ("bool", r"true|false", "tf"),
-    ("null", r"~|null|", ["~", "n", ""]),
-    ("int", r"[-+]?[0-9]+", "-+0123456789"),
-    ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", "-+.0123456789"),
-):
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(f"^(?:{_pattern})$"), list(_first))
-_Loader.add_constructor("tag:yaml.org,2002:int", lambda _, node: int(node.value))
-
-
-def load(path: Path) -> Config:
-    """The configuration in `path`; ConfigError lists everything that is wrong with it, each with its line."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
-    except UnicodeDecodeError:
-        raise ConfigError([f"{path}: is not UTF-8 text"]) from None
-    return parse(text, str(path))
-
-
-def parse(text: str, name: str) -> Config:
+def parse(text: str, name: str, *, secrets: bool = False) -> Config:
     """`load` for text; `name` stands in front of each problem."""
-    try:
-        loader = _Loader(text)
-        root = loader.get_single_node()
-        values = {} if root is None else loader.construct_document(root)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"{name}:{mark.line + 1}" if mark else name
-        raise ConfigError([f"{where}: is not YAML: {getattr(error, 'problem', None) or error}"]) from None
+    root, values = read_yaml(text, name)
     problems = list(_duplicates(root, "")) if root is not None else []
     if not isinstance(values, dict):
         raise ConfigError([f"{name}:1: a mapping of sections expected; got {type(values).__name__}"])
-    config = None
-    try:
-        config = Config.model_validate(values)
-    except ValidationError as error:
-        problems += [_problem(details, root) for details in error.errors()]
-    if config is not None:
-        problems += [(_line(root, path.split(".")), path, what) for path, what in cross_checks(config)]
-    if config is None or problems:
-        raise ConfigError([f"{name}:{line}: {path}: {what}" for line, path, what in sorted(set(problems))])
+    config, wrong, left_out = _validated(values, root)
+    problems += wrong
+    for path, what, between in cross_checks(config):
+        if not any(_is_within(setting, gone) for setting in between for gone in left_out):
+            problems.append((_line(root, path.split(".")), path, what))
+    for steps, what in missing_secrets(config) if secrets else ():
+        problems.append((_line(root, steps), ".".join(steps), what))
+    if problems:
+        raise ConfigError([f"{name}:{line}: {_on_a_line(path)}: {what}" for line, path, what in sorted(set(problems))])
     return config
+
+
+def _on_a_line(path: str) -> str:
+    """A path as it can be printed: a misspelt name may hold anything."""
+    return "".join(character if character.isprintable() else "?" for character in path)
+
+
+def _validated(values: dict[str, Any], root: yaml.Node | None) -> tuple[Config, list[_Problem], list[str]]:
+    """The configuration, what is wrong with its settings one by one, and the paths of those it was built without.
+
+    It is built without them so that what only the whole can tell is told at once and not on the next try.
+    """
+    problems: list[_Problem] | None = None
+    left_out: list[str] = []
+    while True:
+        try:
+            return Config.model_validate(values), problems or [], left_out
+        except ValidationError as error:
+            found = error.errors()
+        if problems is None:  # what is found later may come from what was left out
+            problems = [_problem(details, root) for details in found]
+        gone: list[str] = []
+        for details in found:
+            gone += _leave_out(values, _written_steps(details["loc"], root), gone)
+        left_out += gone
+
+
+def _leave_out(values: dict[str, Any], steps: Sequence[int | str], gone: Sequence[str]) -> list[str]:
+    """Takes the setting at `steps`, or the nearest above it, out of `values`, unless it is `gone`; its path."""
+    named = [str(step) for step in itertools.takewhile(lambda step: isinstance(step, str), steps)]
+    if any(_is_within(".".join(named), each) for each in gone):
+        return []
+    while named:
+        holder: Any = values
+        for step in named[:-1]:
+            holder = holder.get(step) if isinstance(holder, dict) else None
+        if isinstance(holder, dict) and named[-1] in holder:
+            del holder[named[-1]]
+            return [".".join(named)]
+        named.pop()
+    values.clear()
+    return [""]
+
+
+def _is_within(setting: str, other: str) -> bool:
+    """Whether one path is the other's or below it; the empty one is that of everything."""
+    return not other or f"{setting}.".startswith(f"{other}.")
 
 
 _Problem = tuple[int, str, str]  # line, path, what is wrong

@@ -103,7 +103,7 @@ class TraceTarget(_Request):
     """An instrumented app: what it answers to the request is read from the trace that it then exports."""
 
     kind: Literal["trace"]
-    wait: Duration = Field(default=60.0, gt=0)
+    wait: Duration = 60.0
     """For the trace, once the app has answered."""
 
 
@@ -128,7 +128,7 @@ class Gold(Section):
     """Whether the first live trace of a new release of `service` starts a run."""
     concurrency: int = Field(default=4, ge=1, le=64)
     """Questions asked side by side."""
-    timeout: Duration = Field(default=60.0, gt=0)
+    timeout: Duration = 60.0
     """For one answer."""
     retries: int = Field(default=2, ge=0, le=10)
     """After no answer, HTTP 429 or 5xx."""
@@ -136,7 +136,7 @@ class Gold(Section):
     """Share of the items that must be scored in a measure for it to be published."""
     tolerance: float = Field(default=0.02, ge=0, le=1)
     """A fall of a mean that is still no news."""
-    keep: Duration = Field(default=90 * 86400.0, gt=0)
+    keep: Duration = 90 * 86400.0
     """How long runs are kept, and releases shown."""
     store: str | None = Field(default=None, min_length=1)
     """A file for the results; without it `.gold` beside spool.path, or memory where that is not set either."""

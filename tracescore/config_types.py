@@ -14,11 +14,13 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from tracescore.errors import UsageError
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
+_DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)(ms|s|m|h|d)", re.ASCII)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_SIZE = re.compile(r"(\d+)(B|KiB|MiB|GiB)")
+_LONGEST = 366 * 86400.0
+"""Seconds of the longest duration: what is longer was meant otherwise."""
+_SIZE = re.compile(r"(\d{1,12})(B|KiB|MiB|GiB)", re.ASCII)
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
-_HOST_PORT = re.compile(r"(?:\[(?P<inside>[^\[\]]+)\]|(?P<host>.*?))(?::(?P<port>\d{1,5}))?", re.ASCII)
+_HOST_PORT = re.compile(r"(?:\[(?P<inside>[^\[\]]+)\]|(?P<host>[^\s/@\[\]]*?))(?::(?P<port>\d{1,5}))?", re.ASCII)
 
 
 def host_port(address: str, default: int | None = None) -> tuple[str, int]:
@@ -71,7 +73,10 @@ def _duration(value: object) -> object:
     match = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise ValueError("a duration with its unit expected, such as 500ms, 30s, 5m, 1h or 7d")
-    return float(match[1]) * _SECONDS[match[2]]
+    seconds = float(match[1]) * _SECONDS[match[2]]
+    if not 0 < seconds <= _LONGEST:
+        raise ValueError("a duration above 0 and of at most 366d expected")
+    return seconds
 
 
 def _size(value: object) -> object:
@@ -79,7 +84,10 @@ def _size(value: object) -> object:
     match = _SIZE.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise ValueError("a size with its unit expected, such as 512KiB, 16MiB or 1GiB")
-    return int(match[1]) * _BYTES[match[2]]
+    size = int(match[1]) * _BYTES[match[2]]
+    if size == 0:
+        raise ValueError("a size above 0 expected")
+    return size
 
 
 def _address(value: object) -> object:
@@ -102,9 +110,9 @@ def _url(value: str) -> str:
 Expression = Annotated[str, AfterValidator(_expression)]
 """A regular expression of RE2 that does not match the empty text."""
 Duration = Annotated[float, BeforeValidator(_duration)]
-"""Seconds; written with a unit."""
+"""Seconds, above 0 and at most 366 days; written with a unit."""
 Size = Annotated[int, BeforeValidator(_size)]
-"""Bytes; written with a unit."""
+"""Bytes, above 0; written with a unit."""
 Address = Annotated[str, BeforeValidator(_address)]
 """HOST:PORT; port 0 means any free one."""
 Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+"), AfterValidator(_url)]
@@ -115,7 +123,7 @@ EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 class Section(BaseModel):
     """What all sections share: unknown keys are errors, values are not coerced, nothing changes after loading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class Secret(Section):
@@ -146,9 +154,11 @@ class Secret(Section):
         else:
             path = Path(self.file or "")
             try:
-                value, source = path.read_text(), f"file {path}"
+                value, source = path.read_text(encoding="utf-8"), f"file {path}"
             except OSError as error:
                 raise UsageError(f"{what}: file {path} cannot be read: {error.strerror}") from None
+            except ValueError:  # no text, or a name that no file can have
+                raise UsageError(f"{what}: file {self.file!r} is not UTF-8 text") from None
         if not value.strip():
             raise UsageError(f"{what}: {source} is not set or empty")
         return value.strip()

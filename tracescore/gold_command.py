@@ -242,7 +242,7 @@ async def probe(config: Config) -> str:
                     raise TargetFailed("no_trace", _OTHER_TRACE)
     finally:
         await runner.close()
-    said = f"{runner.name}: {len(runner.gold_set.items)} items; the app answers, with {len(answered.contexts)} contexts"
+    said = f"{len(runner.gold_set.items)} items; the app answers, with {len(answered.contexts)} contexts"
     return said if (answered.answer or "").strip() else f"{said}, BUT ITS ANSWER IS EMPTY"
 
 

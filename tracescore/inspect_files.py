@@ -3,26 +3,37 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from tracescore.config import Interactions
+from tracescore.errors import DecodeError, UsageError
 from tracescore.interactions import read
 from tracescore.model import Interaction, RawLog, RawSpan, RawTrace
 from tracescore.receiver.decode import decode
 from tracescore.receiver.files import read_file
 
 
-def inspect(files: Sequence[Path], settings: Interactions, *, explain: bool = False) -> Iterator[dict[str, Any]]:
+def inspect(
+    files: Sequence[Path],
+    settings: Interactions,
+    refuse: Callable[[UsageError | DecodeError], None],
+    *,
+    explain: bool = False,
+) -> Iterator[dict[str, Any]]:
     """One plain mapping per interaction in OTLP request files (.pb, .json), traces and logs together.
 
-    Raises UsageError or DecodeError for a file that is not what its name says.
+    A file that is not what its name says goes to `refuse` and does not stop the rest.
     """
     spans: dict[bytes, dict[bytes, RawSpan]] = defaultdict(dict)
     logs: dict[bytes, list[RawLog]] = defaultdict(list)
     for file in files:
-        file_spans, file_logs = read_file(file)
+        try:
+            file_spans, file_logs = read_file(file)
+        except (UsageError, DecodeError) as error:
+            refuse(error)
+            continue
         for span in file_spans:
             spans[span.trace_id].setdefault(span.span_id, span)
         for log in file_logs:

@@ -21,6 +21,7 @@ from tracescore.interactions.once import Once
 from tracescore.judge.epoch import Epochs
 from tracescore.ledger import Ledger
 from tracescore.model import Clock, Interaction, RawLog, RawSpan, RawTrace, Result, Withheld
+from tracescore.pending import Room
 from tracescore.spool import Spool
 from tracescore.spool.changes import (
     Change,
@@ -126,8 +127,8 @@ class Keeper:
         gone, self._gone = self._gone, []
         return Closed(traces, self._spool.applied, gone)
 
-    async def read(self, closed: Closed, read: Sequence[Read], room: int, enqueue: Enqueue) -> None:
-        """The traces were read. New interactions are counted; `room` of them go to `enqueue`, the others are shed."""
+    async def read(self, closed: Closed, read: Sequence[Read], room: Room, enqueue: Enqueue) -> None:
+        """The traces were read. New interactions are counted; those with `room` go to `enqueue`, others are shed."""
         now, evicted = self._clock(), {gone.trace_id: gone.op for gone in closed.gone}
         fates: list[tuple[Interaction, Fate]] = []
         traces = []
@@ -135,8 +136,7 @@ class Keeper:
         for raw, of_trace in zip(closed.traces, read, strict=True):
             decided = [Decided(each.span_id, each.state, "known") for each in of_trace.known]
             for interaction, sampled in of_trace.fresh:
-                fate: Fate = "left_out" if sampled is None else "waiting" if room > 0 else "queue_full"
-                room -= fate == "waiting"
+                fate: Fate = "left_out" if sampled is None else "waiting" if room.take(sampled) else "queue_full"
                 kept = sampled or interaction
                 fates.append((kept, fate))
                 decided.append(Decided(kept.span_id, kept.state, fate, kept.weight))

@@ -7,6 +7,8 @@ line before anything starts.
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -15,6 +17,7 @@ from typing import Any
 import anyio
 import uvicorn
 
+from tracescore.asgi import App, Message, Receive, Response, Scope, Send, respond
 from tracescore.config_types import host_port
 from tracescore.errors import ListenError
 
@@ -27,11 +30,16 @@ def bind(address: str, setting: str) -> socket.socket:
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((host, port))
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter for names that cannot be one
         bound.close()
-        raise ListenError(f"{setting}: cannot listen on {address}: {error.strerror}; set another address") from None
+        why = getattr(error, "strerror", None) or "no such host"
+        hint = _TAKEN if getattr(error, "errno", None) == errno.EADDRINUSE else "set another address"
+        raise ListenError(f"{setting}: cannot listen on {address}: {why}; {hint}") from None
     bound.set_inheritable(True)
     return bound
+
+
+_TAKEN = "another tracescore or a collector may be running there: stop it or set another address"
 
 
 def address_of(bound: socket.socket) -> str:
@@ -47,20 +55,21 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(app: Any, bound: socket.socket, **settings: Any) -> AsyncIterator[None]:
+async def serving(app: App, bound: socket.socket, grace: int = 5) -> AsyncIterator[None]:
     """Serves `app` on `bound` while the block runs; requests in flight are answered before it is left.
+
+    What is not done `grace` seconds later is answered with 503 and Retry-After.
 
     That is so also when the block is left by an error or a cancellation: the socket is closed.
     """
     config = uvicorn.Config(
-        app,
+        _cut_off(app),
         log_config=None,
         access_log=False,
         lifespan="off",
         ws="none",
         server_header=False,
-        timeout_graceful_shutdown=5,
-        **settings,
+        timeout_graceful_shutdown=grace,
     )
     server = _Server(config)
 
@@ -76,3 +85,24 @@ async def serving(app: Any, bound: socket.socket, **settings: Any) -> AsyncItera
             yield
         finally:
             server.should_exit = True
+
+
+def _cut_off(app: App) -> App:
+    """`app`, where a request that uvicorn cancels at the end is told so; uvicorn itself would log a traceback."""
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await app(scope, receive, sending)
+        except asyncio.CancelledError:
+            if not begun:
+                headers = (("retry-after", "2"), ("connection", "close"))
+                await respond(send, Response(503, b"stopping; send again later\n", headers=headers))
+
+    return answering

@@ -8,6 +8,7 @@ The flow of one trace through them:
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, get_args
@@ -195,6 +196,12 @@ class Interaction:
     def key(self) -> str:
         """Identifies the interaction, whatever else is known of it."""
         return f"{self.trace_id}/{self.span_id}"
+
+    @property
+    def size(self) -> int:
+        """Bytes that its texts take in memory."""
+        turns = (turn.text for turn in self.history)
+        return sum(map(sys.getsizeof, (self.question, self.answer, self.reference, *self.contexts, *turns)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import itertools
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from tracescore.judge.operations import Judge
 from tracescore.model import Evaluation, Interaction, Message, Score, State
 from tracescore.together import together
 
+KEYS = ("question", "answer", "contexts", "reference", "history")
+"""What is read of a line; other keys are passed through."""
 _GROUP = 32
 """Rows scored side by side; the judge bounds its own concurrency."""
 
@@ -32,6 +35,7 @@ def interaction_of(line: str | bytes, number: int) -> tuple[dict[str, Any], Inte
         raise UsageError(f"line {number}: is not JSON: {error}") from None
     if not isinstance(row, dict):
         raise UsageError(f"line {number}: an object with question and answer expected; got {type(row).__name__}")
+    _check_spelling(row, number)
     question, answer, reference = (_text(row, key, number) for key in ("question", "answer", "reference"))
     contexts = row.get("contexts") or []
     contexts = [contexts] if isinstance(contexts, str) else contexts
@@ -56,6 +60,15 @@ def interaction_of(line: str | bytes, number: int) -> tuple[dict[str, Any], Inte
         history=_history(row, number),
         reference=reference,
     )
+
+
+def _check_spelling(row: Mapping[str, Any], number: int) -> None:
+    """Raises UsageError for a key that is nearly one that the line lacks; a name such as question_id is another's."""
+    lacking = [key for key in KEYS if key not in row]
+    for key in row:
+        near = difflib.get_close_matches(key.lower(), lacking, n=1, cutoff=0.8) if key.isalpha() else ()
+        if key not in KEYS and near:
+            raise UsageError(f"line {number}: {key}: unknown key; did you mean '{near[0]}'?")
 
 
 def _text(row: Mapping[str, Any], key: str, number: int) -> str | None:

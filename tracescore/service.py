@@ -10,9 +10,9 @@ What was received is exported or counted, also when the process is told to stop.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import logging
-import math
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -21,7 +21,6 @@ from socket import socket
 
 import anyio
 from anyio.abc import TaskStatus
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
@@ -45,6 +44,7 @@ from tracescore.keeper import Closed, Keeper, Read
 from tracescore.ledger import Ledger, Snapshot
 from tracescore.listener import address_of, bind, serving
 from tracescore.model import OUTCOMES, Clock, Interaction, Measure, RawTrace, Result, Unscored
+from tracescore.pending import Pending
 from tracescore.receiver.decode import decode
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
@@ -126,6 +126,7 @@ class Service:
         holding = [self.hold] if self.hold else []
         self.exporters = [*build_exporters(config, self.registry, clock), *holding, self.pages, *watchers]
         self.spool = build_spool(config.spool, self.registry)
+        self.pending = Pending(config.evaluators, self.registry)
         taking = (self.assembly, self.once, self.ledger, self.exporters)
         self.keeper = Keeper(self.spool, config, *taking, clock, self.hold)
         self.gold = GoldTraffic(config.sampling.salt, self._gold_runner, self.registry)
@@ -157,9 +158,7 @@ class Service:
         scrape = bind(config.exporters.prometheus.listen, "exporters.prometheus.listen")
         page = bind(config.web.listen, "web.listen")
         http = bind(config.receiver.http.listen, "receiver.http.listen")
-        # Bounded where interactions are read: what waits after a restart is never too much.
-        pending, waiting = anyio.create_memory_object_stream[Interaction](math.inf)
-        await self.keeper.resume(self.scorer.judge.epochs, self._reread, partial(self._enqueue, pending))
+        await self.keeper.resume(self.scorer.judge.epochs, self._reread, self.pending.put)
         async with AsyncExitStack() as outlasting:
             await outlasting.enter_async_context(serving(metrics_app(self.registry, self.health), scrape))
             await outlasting.enter_async_context(serving(self.pages, page))
@@ -173,9 +172,9 @@ class Service:
             with anyio.CancelScope() as drain:
                 async with anyio.create_task_group() as stages:
                     for _ in range(config.evaluators.max_concurrency):
-                        stages.start_soon(self._evaluate, waiting.clone())
+                        stages.start_soon(self._evaluate)
                     received_all = anyio.Event()
-                    stages.start_soon(self._assemble, pending, received_all)
+                    stages.start_soon(self._assemble, received_all)
                     async with (
                         serving(HttpReceiver(self.intake), http),
                         serving_grpc(self.intake, config.receiver.grpc.listen) as grpc,
@@ -185,37 +184,35 @@ class Service:
                         self._stopping(drain)
                     received_all.set()
             if not self.spool.durable:
-                self._shed(waiting)
+                self._shed()
             prober.cancel_scope.cancel()
         self._say_what_became_of_it()
 
     # ---------------------------------------------------------------- stages
 
-    async def _assemble(self, pending: MemoryObjectSendStream[Interaction], received_all: anyio.Event) -> None:
+    async def _assemble(self, received_all: anyio.Event) -> None:
         """Complete traces -> interactions that wait for the judge.
 
         At the end also the traces that still wait, unless they can go on waiting in the spool.
         """
-        with pending:
+        with contextlib.closing(self.pending):
             while not received_all.is_set():
-                await self._read_all(self.keeper.closed(), pending)
+                await self._read_all(self.keeper.closed())
                 self.report.tick()
                 self.keeper.tick()
                 with anyio.move_on_after(_LOOK_EVERY):
                     await received_all.wait()
-            await self._read_all(self.keeper.closed(flush=not self.spool.durable), pending)
+            await self._read_all(self.keeper.closed(flush=not self.spool.durable))
 
-    async def _read_all(self, closed: Closed, pending: MemoryObjectSendStream[Interaction]) -> None:
+    async def _read_all(self, closed: Closed) -> None:
         """Traces -> their new interactions, counted; those that sampling keeps go on to the judge."""
         for part in [closed] if self.spool.durable else closed.one_by_one():
             read = []
             for raw in part.traces:
                 await anyio.lowlevel.checkpoint()
                 read.append(self._read(raw))
-            queue = pending.statistics()
-            room = self.config.evaluators.max_pending - queue.current_buffer_used + queue.tasks_waiting_receive
             try:
-                await self.keeper.read(part, read, room, partial(self._enqueue, pending))
+                await self.keeper.read(part, read, self.pending.room(), self.pending.put)
             except Exception as error:  # noqa: BLE001 - some bad traces must not end the stage
                 self._defect("interactions", error)
 
@@ -244,21 +241,17 @@ class Service:
         reading = read(decode(raw), self.config.interactions, self.sampler.attributes)
         return [self._again.interaction(interaction) for interaction in reading.interactions]
 
-    def _enqueue(self, pending: MemoryObjectSendStream[Interaction], interaction: Interaction) -> None:
-        pending.send_nowait(interaction)
-
-    async def _evaluate(self, waiting: MemoryObjectReceiveStream[Interaction]) -> None:
+    async def _evaluate(self) -> None:
         """Interactions -> results, handed to every exporter."""
-        async with waiting:
-            async for interaction in waiting:
-                try:
-                    result = await self._evaluated(interaction, self.scorer.evaluators)
-                except anyio.get_cancelled_exc_class():
-                    if not self.spool.durable:
-                        self.ledger.shed(interaction, self.config.measures, "shutdown")
-                    raise
-                with anyio.move_on_after(_PUBLISH, shield=True):
-                    await self._finish(result)
+        while (interaction := await self.pending.take()) is not None:
+            try:
+                result = await self._evaluated(interaction, self.scorer.evaluators)
+            except anyio.get_cancelled_exc_class():
+                if not self.spool.durable:
+                    self.ledger.shed(interaction, self.config.measures, "shutdown")
+                raise
+            with anyio.move_on_after(_PUBLISH, shield=True):
+                await self._finish(result)
 
     async def _finish(self, result: Result) -> None:
         try:
@@ -339,13 +332,10 @@ class Service:
         drain.deadline = anyio.current_time() + self.config.shutdown_grace
         _log.info("event=draining grace=%.0fs", self.config.shutdown_grace)
 
-    def _shed(self, waiting: MemoryObjectReceiveStream[Interaction]) -> None:
+    def _shed(self) -> None:
         """Counts what nobody came to evaluate."""
-        while True:
-            try:
-                self.ledger.shed(waiting.receive_nowait(), self.config.measures, "shutdown")
-            except (anyio.WouldBlock, anyio.EndOfStream, anyio.ClosedResourceError):
-                return
+        while (interaction := self.pending.take_now()) is not None:
+            self.ledger.shed(interaction, self.config.measures, "shutdown")
 
     async def _close(self) -> None:
         self.report.say()

@@ -23,6 +23,8 @@ from tracescore import config, formulas
 from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
 from tracescore.judge.embedded import EmbeddedJudge
 from tracescore.judge.embedded.sentences import claims
+from tracescore.judge.embedded.steps import Steps, advance
+from tracescore.judge.embedded.support import Support
 from tracescore.judge.embedded.terms import words
 from tracescore.judge.embedded.verdicts import supports
 from tracescore.judge.operations import Vocabulary
@@ -44,6 +46,13 @@ def balanced(scores: Sequence[float], labels: Sequence[int]) -> float:
     return float((s[y].mean() + (~s[~y]).mean()) / 2)
 
 
+def finish(steps: Steps[list[Support]]) -> list[Support]:
+    """What all steps come to, taken at once."""
+    while (done := advance(steps)) is None:
+        pass
+    return done[0]
+
+
 class Bench:
     """The judge and its model, asked by blocking calls."""
 
@@ -54,7 +63,7 @@ class Bench:
     def support(self, row: Row) -> tuple[float, float]:
         """Mean support of the claims by their length, and the share that is supported."""
         found = claims(row["answer"])
-        support = supports(found, [row["context"]], row.get("question", ""), self.embedder, compared=False)
+        support = finish(supports(found, [row["context"]], row.get("question", ""), self.embedder, compared=False))
         weights = [max(1, len(words(claim))) for claim in found]
         score = float(np.average([s.score for s in support], weights=weights))
         return score, formulas.faithfulness(sum(s.supported for s in support), len(found)) or 0.0
@@ -62,7 +71,7 @@ class Bench:
     def recall(self, row: Row) -> tuple[float, float]:
         """Best support of one of the alternatives of the reference by the answer."""
         names = row["reference"].split("/")
-        found = supports(names, [row["answer"]], row["question"], self.embedder, compared=True)
+        found = finish(supports(names, [row["answer"]], row["question"], self.embedder, compared=True))
         best = max(found, key=lambda s: s.score)
         return best.score, float(best.supported)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -80,16 +81,23 @@ def test_a_follow_up_needs_a_judge_that_reads_the_history(tmp_path: Path) -> Non
 @local
 def test_a_broken_line_is_named_and_the_rest_is_scored(tmp_path: Path) -> None:
     file = tmp_path / "rows.jsonl"
-    file.write_text(f'{json.dumps(RATE)}\nnot json\n{{"question": 1}}\n\n{json.dumps(WINDOW)}\n')
+    misspelt = '{"question": "Who?", "anwser": "I."}'
+    file.write_text(f'{json.dumps(RATE)}\nnot json\n{{"question": 1}}\n\n{json.dumps(WINDOW)}\n{misspelt}\n')
     done = run("score", str(file))
     assert done.returncode == 2
-    assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["line 2", "line 3"]
+    assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["line 2", "line 3", "line 6"]
+    assert done.stderr.splitlines()[2].endswith("anwser: unknown key; did you mean 'answer'?")
     assert len(done.stdout.splitlines()) == 2
 
 
 @local
-def test_the_demo_tells_bad_answers_from_good_ones_and_ends_by_itself() -> None:
-    done = run("demo", "--exit-after", "20")
+def test_the_demo_tells_bad_answers_from_good_ones_and_ends_by_itself_whatever_the_terminal_and_environment() -> None:
+    of_other_apps = {
+        "OTEL_BSP_MAX_QUEUE_SIZE": "1",
+        "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "x",
+        "OTEL_SDK_DISABLED": "true",
+    }
+    done = run("demo", "--exit-after", "20", PYTHONIOENCODING="ascii", **of_other_apps)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "off-topic" in done.stdout
     assert "/metrics" in done.stdout
@@ -122,13 +130,16 @@ def test_inspect_prints_a_json_line_for_every_interaction() -> None:
     assert all(keys | {"contexts", "context_source", "found"} <= set(row) for row in rows)
 
 
-def test_inspect_refuses_a_file_that_is_no_otlp_with_one_line(tmp_path: Path) -> None:
-    file = tmp_path / "x.pb"
-    file.write_bytes(b"\xff\xff\xff")
-    done = run("inspect", str(file))
+def test_inspect_refuses_files_that_are_no_otlp_with_a_line_each_and_reads_the_others(tmp_path: Path) -> None:
+    strange = {"x.pb": "\xff\xff", "a.json": '{"some": "thing"}', "b.json": "[1]", "c.json": '{"resourceMetrics": []}'}
+    for name, content in strange.items():
+        (tmp_path / name).write_text(content)
+    good = str(CAPTURES / "llamaindex-openinference.018.traces.pb")
+    done = run("inspect", *(str(tmp_path / name) for name in strange), good, PYTHONIOENCODING="ascii")
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "x.pb" in done.stderr
+    for line, name in zip(done.stderr.splitlines(), strange, strict=True):
+        assert line.startswith(f"tracescore: {tmp_path / name}: ")
+    assert done.stdout == run("inspect", good).stdout != ""
 
 
 def test_without_the_local_extra_serve_says_in_one_line_what_to_install_or_configure(tmp_path: Path) -> None:
@@ -139,3 +150,18 @@ def test_without_the_local_extra_serve_says_in_one_line_what_to_install_or_confi
     (line,) = done.stderr.splitlines()
     assert "pip install '.[local]'" in line
     assert "a judge of kind openai" in line
+
+
+def test_ctrl_c_while_it_starts_ends_it_without_a_traceback(tmp_path: Path) -> None:
+    # In place of one of the packages that are imported at the start, so that it comes at that very moment.
+    (tmp_path / "typer.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    begin = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    done = subprocess.run(
+        [sys.executable, "-c", f"{begin} runpy.run_module('tracescore', run_name='__main__')", "--version"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")

@@ -254,8 +254,9 @@ def test_spans_that_were_kept_back_all_arrive_whenever_the_process_dies(
         app.begin(ROUND)
         app.complete(ROUND)
         times = str(chance.randint(1, 6))
-        with serving(tmp_path, config, module=("tests.killed", point, times)) as service:
-            while not has_died(service):
+        with serving(tmp_path, config, module=("tests.killed", point, times), ready=False) as service:
+            service.wait_settled()
+            while service.addresses and not has_died(service):
                 app.send(service.addresses["http"])
                 app.begin(2)
                 app.complete(2)

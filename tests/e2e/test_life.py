@@ -146,7 +146,8 @@ def test_a_taken_port_ends_the_start_with_one_line(tmp_path: Path, judge: OpenAI
             assert done.returncode == 2
             lines = [line for line in done.stderr.splitlines() if "level=" not in line]
             wrong = f"receiver.{name}.listen: cannot listen on {address}: Address already in use"
-            assert lines == [f"tracescore: {wrong}; set another address"]
+            (line,) = lines
+            assert line.startswith(f"tracescore: {wrong}; another tracescore or a collector may be running there")
 
 
 def test_wrong_settings_are_one_line_each_and_status_2(tmp_path: Path) -> None:
@@ -162,8 +163,11 @@ def test_check_with_probe_asks_the_judge_and_the_embedder(tmp_path: Path, judge:
     file.write_text(settings(judge))
     done = run("check", "--probe", str(file))
     assert (done.returncode, done.stdout.count("fine")) == (0, 1), done.stderr
+    asked = [f"judge m at {judge.url}: ", f"embedder e at {judge.url}: "]
+    assert done.stdout.splitlines()[:2] == [f"{each}answers" for each in asked]
     assert any(request.path.endswith("/embeddings") for request in judge.requests)
-    judge.script = lambda request: Reply.error(401, "invalid_api_key")
+    judge.queue(Reply.error(401, "invalid_api_key"), Reply.error(401, "invalid_api_key"))
     done = run("check", "--probe", str(file))
     assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
+    failed = done.stderr.splitlines()
+    assert [line.startswith(f"tracescore: {each}") for line, each in zip(failed, asked, strict=True)] == [True, True]

@@ -20,10 +20,10 @@ from deploy.prometheus import cases, rules
 from tests.results import relevancy, result
 from tests.servers import binary
 from tests.showcase import replicas
-from tracescore.config import Config, is_loopback
+from tracescore.config import Config
 from tracescore.config_file import load
 from tracescore.config_gold import Gold, HttpTarget
-from tracescore.config_types import host_port
+from tracescore.config_types import host_port, is_loopback
 from tracescore.exporters.otlp_messages import evaluation_span
 from tracescore.model import LIVE_MEASURES, Score
 from tracescore.service import Service

@@ -220,13 +220,13 @@ async def test_while_the_destination_is_away_the_sender_is_told_to_come_back(nob
 
 async def test_a_destination_that_does_not_answer_in_time_is_one_that_is_away(sink: Sink) -> None:
     async with passing(http=sink.http, grpc=sink.grpc, timeout="200ms") as slow:
-        sink.script("traces", times=2, status=200, delay=1.0)
+        sink.script("traces", times=2, status=200, delay=5.0)
         started = time.monotonic()
         status, headers, _ = await slow.post("traces", BODIES["traces"])
         assert (status, headers["retry-after"]) == (503, "3")
         error = await slow.refusal("traces", BODIES["traces"])
         assert error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-        assert time.monotonic() - started < 0.9
+        assert time.monotonic() - started < 5
 
 
 async def test_the_deadline_of_the_sender_is_the_destinations_too(sink: Sink, through: Passing) -> None:

@@ -218,7 +218,7 @@ def test_check_probe_says_what_came_and_that_an_empty_answer_is_one(place: Place
         target = f'{{kind: http, url: "{app.url}", contexts: docs}}'
         done = place.run(place.settings(place.gold(target)), "check", "--probe", "FILE")
     assert done.returncode == 0, done.stderr
-    assert f"gold set prices: {SIZE} items; the app answers, with 2 contexts, BUT ITS ANSWER IS EMPTY" in done.stdout
+    assert f"prices.jsonl: {SIZE} items; the app answers, with 2 contexts, BUT ITS ANSWER IS EMPTY" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["http", "trace"])

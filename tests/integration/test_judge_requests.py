@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator
+from functools import partial
 
 import anyio
 import pytest
@@ -241,6 +242,41 @@ async def test_evidence_that_does_not_fit_is_chosen_by_nearness_to_the_statement
     if embedder is None:
         assert verdicts[0] is not None
         assert verdicts[0].value == "supported"
+
+
+async def test_verdicts_tell_which_of_them_were_given_on_the_same_part_of_the_evidence(server) -> None:
+    fruits = ["apple", "banana", "cherry", "damson", "elder", "fig", "grape", "hazel"]
+    passages = [f"The {name} is a fruit. " + f"All about the {name} and its {name} tree. " * 40 for name in fruits]
+    claims = [f"The {name} is a fruit." for name in fruits]
+    async with Built(server, max_input_tokens=2_000) as built:
+        apart = await built.judge.session("k").verify(claims, passages, SUPPORT)
+    shown = {request.data["statements"][0]["text"]: request.data["evidence"] for request in server.requests}
+    assert len({verdict.window for verdict in apart if verdict}) == len(shown) == 2
+    async with Built(server) as built:
+        whole = await built.judge.session("k").verify(claims, passages, SUPPORT)
+    assert {verdict.window for verdict in whole if verdict} == {0}
+
+
+@pytest.mark.parametrize("length", [2_000_000, 2_000_001])
+async def test_evidence_is_read_whole_or_not_at_all(server, length) -> None:
+    claim = "The warranty of the blue kettle lasts seven years."
+    evidence = [claim, "x" * (length - len(claim))]
+    async with Built(server) as built:
+        verifying = partial(built.judge.session("k").verify, [claim], evidence, SUPPORT)
+        if length == 2_000_000:
+            (verdict,) = await verifying()
+            assert verdict is not None
+            assert verdict.value == "supported"
+        else:
+            error = await failure(verifying())
+            assert error.reason == "judge_input_too_long"
+            assert server.requests == []
+
+
+async def test_an_answer_too_long_to_be_taken_apart_is_not_asked_about(server) -> None:
+    async with Built(server) as built:
+        error = await failure(built.judge.session("k").claims("What?", "word " * 20_001))
+    assert (error.reason, server.requests) == ("judge_input_too_long", [])
 
 
 async def test_a_long_answer_is_read_for_claims_in_several_requests(server) -> None:

@@ -1,4 +1,4 @@
-"""A listener lets go of its socket, however its block is left."""
+"""A listener lets go of its socket, however its block is left, and of the requests that do not end."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import socket
 import anyio
 import pytest
 
-from tracescore.listener import bind, serving
+from tracescore.errors import ListenError
+from tracescore.listener import address_of, bind, serving
 
 pytestmark = pytest.mark.anyio
 
@@ -57,3 +58,37 @@ async def test_the_socket_is_closed_when_it_is_cancelled_before_it_serves() -> N
         async with serving(_app, bound):
             await anyio.sleep_forever()
     assert bound.fileno() == -1
+
+
+async def test_a_request_that_does_not_end_is_told_to_come_back_and_leaves_no_traceback(caplog) -> None:
+    asked = anyio.Event()
+
+    async def stalled(_scope: object, _receive: object, _send: object) -> None:
+        asked.set()
+        await anyio.sleep_forever()
+
+    bound = bind("127.0.0.1:0", "test")
+    host, port = address_of(bound).split(":")
+    async with serving(stalled, bound, grace=0):
+        client = await anyio.connect_tcp(host, int(port))
+        await client.send(b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 99\r\n\r\nonly this")
+        await asked.wait()
+    async with client:
+        head = (await client.receive()).decode().lower()
+    assert head.startswith("http/1.1 503")
+    assert "retry-after: 2\r\n" in head
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_a_taken_address_is_told_with_what_may_be_running_there() -> None:
+    with bind("127.0.0.1:0", "test") as taken:
+        taken.listen()
+        with pytest.raises(
+            ListenError, match=r"already in use; another tracescore or a collector may be running there"
+        ):
+            bind(address_of(taken), "web.listen")
+
+
+def test_a_host_name_that_cannot_be_one_is_told() -> None:
+    with pytest.raises(ListenError, match=r"^web\.listen: cannot listen on a\.\.b:80: .*; set another address$"):
+        bind("a..b:80", "web.listen")

@@ -46,8 +46,21 @@ PROMETHEUS_3 = (
 )
 
 
-async def test_a_browser_gets_the_text_format(listener: Listener) -> None:
-    status, headers, body = await listener.ask("/metrics", headers={"accept": "text/html,*/*"})
+@pytest.mark.parametrize(
+    "accept",
+    [
+        "text/html,*/*",
+        "application/openmetrics-text; version=banana",
+        "text/plain; version=1.0.0-\u0661",
+        "application/openmetrics-text; version=2.banana",
+        "application/openmetrics-text; version=2.\u4e00",
+        ";,=;version",
+    ],
+)
+async def test_a_browser_and_who_asks_for_what_there_is_not_get_the_text_format(
+    listener: Listener, accept: str
+) -> None:
+    status, headers, body = await listener.ask("/metrics", headers={"accept": accept})
     assert (status, headers["content-type"]) == (200, "text/plain; version=0.0.4; charset=utf-8")
     (family,) = parse_text(body.decode())
     assert [(s.name, s.labels, s.value) for s in family.samples] == [("tracescore_things_total", {"kind": "a"}, 3.0)]

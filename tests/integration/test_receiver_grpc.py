@@ -189,7 +189,8 @@ async def test_a_taken_port_is_one_line_that_names_the_setting() -> None:
             async with serving_grpc(intake, address):
                 pass
     assert str(raised.value) == (
-        f"receiver.grpc.listen: cannot listen on {address}: Address already in use; set another address"
+        f"receiver.grpc.listen: cannot listen on {address}: Address already in use; "
+        "another tracescore or a collector may be running there: stop it or set another address"
     )
 
 

@@ -25,7 +25,7 @@ from tests.otlp import Collected, log, logs, sdk_span, span, traces
 from tracescore.config import Receiver
 from tracescore.listener import address_of, bind, serving
 from tracescore.receiver.http import HttpReceiver
-from tracescore.receiver.intake import Intake
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake
 
 PROTOBUF, JSON = "application/x-protobuf", "application/json"
 ONE_SPAN = traces([span(1)]).SerializeToString()
@@ -60,12 +60,14 @@ class Receiving:
 
 
 @asynccontextmanager
-async def receiving(max_request: int = 2**20, retry_after: float = 1.0) -> AsyncIterator[Receiving]:
+async def receiving(
+    max_request: int = 2**20, retry_after: float = 1.0, patience: float = PATIENCE
+) -> AsyncIterator[Receiving]:
     sink, registry = Collected(), CollectorRegistry()
     settings = Receiver.model_validate({"max_request": f"{max_request}B", "retry_after": f"{retry_after}s"})
     intake = Intake(settings, sink, lambda _: True, registry)
     bound = bind("127.0.0.1:0", "receiver.http.listen")
-    async with serving(HttpReceiver(intake), bound):
+    async with serving(HttpReceiver(intake, patience), bound):
         yield Receiving(intake, sink, registry, address_of(bound))
 
 
@@ -196,8 +198,16 @@ async def test_a_body_without_a_length_is_refused_as_soon_as_it_is_too_long(rece
 async def test_other_paths_and_methods_are_told_what_is_there(receiver) -> None:
     status, _, body = await receiver.post("/v1/trace", ONE_SPAN)
     assert (status, "/v1/traces" in Status.FromString(body).message) == (404, True)
-    status, fields, _ = await receiver.post("/v1/traces", b"", method="GET")
+    status, _, body = await receiver.post("/", b"{}", JSON)
+    assert (status, "/v1/traces" in json.loads(body)["message"]) == (404, True)
+    status, fields, body = await receiver.post("/v1/traces", b"", None, method="GET")
     assert (status, fields["allow"]) == (405, "post")
+
+
+async def test_a_person_with_a_browser_is_told_what_this_port_is_for(receiver) -> None:
+    status, fields, body = await receiver.post("/", b"", None, method="GET")
+    assert (status, fields["content-type"]) == (404, "text/plain; charset=utf-8")
+    assert body.startswith(b"this is an OTLP/HTTP receiver: POST to /v1/traces")
 
 
 async def test_a_client_that_goes_away_mid_body_is_counted_and_leaves_no_traceback(receiver, caplog) -> None:
@@ -217,14 +227,32 @@ async def test_a_client_that_goes_away_mid_body_is_counted_and_leaves_no_traceba
 # ---------------------------------------------------------------- no room
 
 
-async def test_a_full_budget_is_503_with_retry_after_before_the_body_is_read() -> None:
-    async with receiving(retry_after=1.2) as receiver:
+async def test_a_full_budget_is_503_with_retry_after_to_a_sender_that_writes_all_of_a_large_body_first() -> None:
+    async with receiving(max_request=2**24, retry_after=1.2) as receiver:
         receiver.sink.refuse = 1
-        head = f"POST /v1/traces HTTP/1.1\r\nhost: t\r\ncontent-length: 99\r\ncontent-type: {PROTOBUF}\r\n"
-        status, fields, body = await receiver.exchange(f"{head}\r\n".encode())
+        status, fields, body = await receiver.post("/v1/traces", bytes(2**24 - 1), connection="close")
         assert (status, fields["retry-after"]) == (503, "2")
         assert Status.FromString(body).code == 14
         assert receiver.value("refused_requests_total", reason="full") == 1
+        assert receiver.sink.spans == []
+
+
+async def test_uploads_that_stall_are_told_to_come_back_and_give_their_room_to_others() -> None:
+    async with receiving(patience=0.1) as receiver:
+        head = f"POST /v1/traces HTTP/1.1\r\nhost: t\r\ncontent-length: {2**20}\r\ncontent-type: {PROTOBUF}\r\n\r\n"
+        answers = []
+
+        async def stall() -> None:
+            answers.append(await receiver.exchange(head.encode() + bytes(2**20 - 1)))
+
+        async with anyio.create_task_group() as stalled:
+            for _ in range(BODIES_IN_FLIGHT):
+                stalled.start_soon(stall)
+        assert {(status, fields["retry-after"], fields["connection"]) for status, fields, _ in answers} == {
+            (503, "1", "close")
+        }
+        assert receiver.value("refused_requests_total", reason="slow") == BODIES_IN_FLIGHT
+        assert (await receiver.post("/v1/traces", ONE_SPAN))[0] == 200
 
 
 async def test_metrics_are_accepted_when_there_is_no_room(receiver) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import tempfile
 from collections.abc import Callable
@@ -12,14 +11,13 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-import anyio
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.otlp import raw_span, span
 from tracescore.config import Assembly, Config, Evaluators, Spool
 from tracescore.errors import SpoolError
-from tracescore.model import Interaction, Result, Score, Unscored
+from tracescore.model import Result, Score, Unscored
 from tracescore.service import Service
 from tracescore.spool.writer import FileSpool
 
@@ -63,11 +61,11 @@ class Judgeless:
 class Life:
     """One service after the other over one file, driven step by step: commits happen when the test says so."""
 
-    def __init__(self, folder: str, max_pending: int) -> None:
+    def __init__(self, folder: str, evaluators: Evaluators) -> None:
         self.config = Config(
             spool=Spool.model_construct(path=str(Path(folder) / "spool"), max_size=2**30),
             assembly=Assembly.model_construct(**(Assembly().model_dump() | {"idle": 1.0, "orphan_idle": 50.0})),
-            evaluators=Evaluators(max_pending=max_pending),
+            evaluators=evaluators,
         )
         self.now = 1_800_000_000.0
         self.acknowledged: set[tuple[int, int]] = set()
@@ -82,10 +80,8 @@ class Life:
         assert isinstance(self.service.spool, FileSpool)
         self.spool = self.service.spool
         self.spool.start = self._no_thread  # type: ignore[method-assign]
-        self.pending, self.waiting = anyio.create_memory_object_stream[Interaction](math.inf)
         self.tasks: set[asyncio.Task[Any]] = set()
-        enqueue = self.pending.send_nowait
-        await self.service.keeper.resume(None, self.service._reread, enqueue)
+        await self.service.keeper.resume(None, self.service._reread, self.service.pending.put)
 
     def _no_thread(self) -> None:
         self.spool._loop = asyncio.get_running_loop()
@@ -96,8 +92,7 @@ class Life:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         self.spool._file.db.close()
-        self.pending.close()
-        self.waiting.close()
+        self.service.pending.close()
 
     async def crash(self) -> None:
         await self.end()
@@ -117,11 +112,11 @@ class Life:
         self._begin(request())
 
     def read(self) -> None:
-        self._begin(self.service._read_all(self.service.keeper.closed(), self.pending))
+        self._begin(self.service._read_all(self.service.keeper.closed()))
 
     def evaluate(self) -> None:
-        with suppress(anyio.WouldBlock):
-            interaction = self.waiting.receive_nowait()
+        interaction = self.service.pending.take_now()
+        if interaction is not None:
             self.evaluated += 1
             last = Unscored("faithfulness", "judge_timeout") if self.evaluated % 3 else Score("faithfulness", 0.5)
             scores = (Score("answer_relevancy", 0.25), Score("completeness", 1.0), last)
@@ -238,19 +233,27 @@ plain = st.sampled_from([*small, *large]).map(lambda name: (name,))
 @example([("send", 1, 0), ("send", 1, 1), ("queue_up",), ("evaluate",), ("commit_and_total",), ("commit",), ("crash",)])
 @example([("send", 1, 0), ("send", 1, 1), ("progress",), ("much_later",), ("progress",), ("send", 1, 0), ("commit",)])
 def test_any_interleaving_with_restarts_counts_everything_once(steps: list[tuple[Any, ...]]) -> None:
-    asyncio.run(_lead(steps, max_pending=100))
+    asyncio.run(_lead(steps, Evaluators()))
 
 
 @settings(max_examples=10)
 @given(st.lists(st.one_of(sends, plain), max_size=40))
 @example([*(("send", trace, part) for trace in TRACES for part in (0, 1)), ("queue_up",), ("evaluate",), ("crash",)])
 def test_the_ledger_adds_up_when_too_many_wait(steps: list[tuple[Any, ...]]) -> None:
-    asyncio.run(_lead(steps, max_pending=1))
+    asyncio.run(_lead(steps, Evaluators(max_pending=1)))
 
 
-async def _lead(steps: list[tuple[Any, ...]], max_pending: int) -> None:
+@settings(max_examples=10)
+@given(st.lists(st.one_of(sends, plain), max_size=40))
+@example([*(("send", trace, part) for trace in TRACES for part in (0, 1)), ("queue_up",), ("evaluate",), ("crash",)])
+def test_the_ledger_adds_up_when_what_waits_is_too_large(steps: list[tuple[Any, ...]]) -> None:
+    small = Evaluators().model_dump() | {"max_pending_size": 1}
+    asyncio.run(_lead(steps, Evaluators.model_construct(**small)))
+
+
+async def _lead(steps: list[tuple[Any, ...]], evaluators: Evaluators) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        life = Life(folder, max_pending)
+        life = Life(folder, evaluators)
         await life.start()
         for name, *arguments in steps:
             done = getattr(life, name)(*arguments)
@@ -269,7 +272,7 @@ async def _lead(steps: list[tuple[Any, ...]], max_pending: int) -> None:
         await life.settle()
         life.check()
         assert acknowledged <= life.acknowledged
-        _everything_once(life, max_pending)
+        _everything_once(life, may_shed=evaluators != Evaluators())
         for _ in range(3):
             life.much_later()
             await life.progress()
@@ -277,7 +280,7 @@ async def _lead(steps: list[tuple[Any, ...]], max_pending: int) -> None:
         await life.end()
 
 
-def _everything_once(life: Life, max_pending: int) -> None:
+def _everything_once(life: Life, *, may_shed: bool) -> None:
     count, samples = len(TRACES), life.look()
     assert sum(v for (name, _), v in samples.items() if name == "tracescore_interactions_total") == count
     for measure in MEASURES:
@@ -287,7 +290,7 @@ def _everything_once(life: Life, max_pending: int) -> None:
               for m in [dict(labels)["measure"]] if dict(labels)["outcome"] == "scored"}  # fmt: skip
     weights = sum(v for (name, _), v in samples.items() if name == "tracescore_answer_relevancy_weight_total")
     assert weights == scored["answer_relevancy"]
-    if max_pending >= count:
+    if not may_shed:
         assert weights == count
     assert len(life.taken) == weights
     assert all(len(set(ids)) == 1 for ids in life.taken.values()), "a repeat has other ids"

@@ -44,6 +44,26 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "receiver: {max_request: 5}\n",
         ["f.yaml:1: receiver.max_request: a size with its unit expected, such as 512KiB, 16MiB or 1GiB; got 5"],
     ),
+    "a size of nothing": (
+        "receiver: {max_request: 0B}\n",
+        ["f.yaml:1: receiver.max_request: a size above 0 expected; got '0B'"],
+    ),
+    "a request larger than gRPC can count": (
+        "receiver: {max_request: 3GiB}\n",
+        ["f.yaml:1: receiver.max_request: must be less than or equal to 2147483647; got '3GiB'"],
+    ),
+    "a duration longer than anybody means": (
+        "drift: {window: 1000000d}\n",
+        ["f.yaml:1: drift.window: a duration above 0 and of at most 366d expected; got '1000000d'"],
+    ),
+    "a number without end": (
+        "sampling: {max_per_minute: 1e999}\n",
+        ["f.yaml:1: sampling.max_per_minute: must be a finite number; got 1e999"],
+    ),
+    "a URL where an address belongs": (
+        "web: {listen: 'http://localhost:1'}\n",
+        ["f.yaml:1: web.listen: an address HOST:PORT expected, such as 127.0.0.1:4317; got 'http://localhost:1'"],
+    ),
     "an address without port": (
         "web: {listen: 127.0.0.1}\n",
         ["f.yaml:1: web.listen: an address HOST:PORT expected, such as 127.0.0.1:4317; got '127.0.0.1'"],
@@ -195,12 +215,39 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "embedder: {kind: openai, model: text-embedding-3-small}\n",
         ["f.yaml:1: embedder.kind: the embedded judge works on a local model; set kind: sentence_transformers"],
     ),
+    "what only the whole can tell is told beside the rest": (
+        "sampling:\n  ratio: 5\nweb:\n  listen: 127.0.0.1:4318\n  keep: 0\nmeasures: []\n",
+        [
+            "f.yaml:2: sampling.ratio: must be less than or equal to 1; got 5",
+            "f.yaml:4: web.listen: port 4318 is already used by receiver.http.listen; choose another",
+            "f.yaml:5: web.keep: must be greater than or equal to 1; got 0",
+            (
+                "f.yaml:6: measures: at least one of answer_relevancy, completeness, faithfulness expected; "
+                "got an empty list"
+            ),
+        ],
+    ),
+    "nothing is told that comes from a setting which is wrong itself": (
+        "receiver:\n  http: {listen: 127.0.0.1:9465}\nweb:\n  listen: 9465\n",
+        ["f.yaml:4: web.listen: an address HOST:PORT expected, such as 127.0.0.1:4317; got 9465"],
+    ),
+    "nothing is told of a section that cannot be built": (
+        "judge: {kind: openai, timeout: 1}\nembedder: {kind: openai, model: m}\n",
+        [
+            "f.yaml:1: judge.model: required, but not set",
+            "f.yaml:1: judge.timeout: a duration with its unit expected, such as 500ms, 30s, 5m, 1h or 7d; got 1",
+        ],
+    ),
+    "a name that is a number": (
+        "1: 2\nmeasures: []\n",
+        ["f.yaml:1: [1]: Keys should be strings; got 2"],
+    ),
     "all problems at once, by line": (
         "sampling:\n  ratio: 5\njudge:\n  kind: openai\n  timeout: 0s\n",
         [
             "f.yaml:2: sampling.ratio: must be less than or equal to 1; got 5",
             "f.yaml:3: judge.model: required, but not set",
-            "f.yaml:5: judge.timeout: must be greater than 0; got '0s'",
+            "f.yaml:5: judge.timeout: a duration above 0 and of at most 366d expected; got '0s'",
         ],
     ),
 }
@@ -277,6 +324,10 @@ def test_a_page_on_loopback_needs_no_token(listen: str) -> None:
         ("[::1]", None),
         ("a.example:\u0661", None),
         ("a.example:-1", None),
+        ("http://a.example:1", None),
+        ("a.example/path:1", None),
+        ("me@a.example:1", None),
+        ("a b:1", None),
     ],
 )
 def test_the_parts_of_an_address(address: str, parts: tuple[str, int] | None) -> None:
@@ -368,3 +419,21 @@ def test_a_secret_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("KEY_OF_TEST", raising=False)
     with pytest.raises(UsageError, match=r"judge\.api_key: environment variable KEY_OF_TEST is not set or empty"):
         Secret(env="KEY_OF_TEST").read("judge.api_key")
+
+
+def test_every_secret_that_is_not_there_is_told_with_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KEY_OF_TEST", raising=False)
+    (tmp_path / "binary").write_bytes(b"\xff\xfe")
+    text = (
+        "judge:\n  kind: openai\n  model: m\n  api_key: {env: KEY_OF_TEST}\n"
+        "exporters:\n  otlp:\n    endpoint: http://x:1\n    headers:\n      x.key: {file: /nowhere}\n"
+        f"web: {{token: {{file: {tmp_path}/binary}}}}\nsampling: {{ratio: 2}}\n"
+    )
+    with pytest.raises(ConfigError) as refused:
+        parse(text, "f.yaml", secrets=True)
+    assert list(refused.value.problems) == [
+        "f.yaml:4: judge.api_key: environment variable KEY_OF_TEST is not set or empty",
+        "f.yaml:9: exporters.otlp.headers.x.key: file /nowhere cannot be read: No such file or directory",
+        f"f.yaml:10: web.token: file '{tmp_path}/binary' is not UTF-8 text",
+        "f.yaml:11: sampling.ratio: must be less than or equal to 1; got 2",
+    ]

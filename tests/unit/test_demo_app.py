@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections import Counter
 from collections.abc import Iterator
 from concurrent import futures
@@ -22,7 +23,6 @@ from tracescore.demo import run
 from tracescore.demo.app import SampleApp, plan, retrieve
 from tracescore.demo.documents import SERVICES
 from tracescore.demo.questions import KINDS, QUESTIONS
-from tracescore.errors import UsageError
 from tracescore.model import RawSpan, RawTrace
 from tracescore.receiver.decode import decode
 from tracescore.receiver.split import split_traces
@@ -175,12 +175,6 @@ async def test_the_environment_of_the_user_changes_nothing(collector, monkeypatc
     assert trace.get_tracer_provider() is before
 
 
-def test_an_sdk_that_is_switched_off_is_told_at_the_start(monkeypatch) -> None:
-    monkeypatch.setenv("OTEL_SDK_DISABLED", "TRUE")
-    with pytest.raises(UsageError, match="OTEL_SDK_DISABLED=true: the sample app cannot send anything; unset it"):
-        SampleApp("127.0.0.1:1", lambda: NOW)
-
-
 @pytest.mark.anyio
 async def test_running_sends_the_first_answers_at_once_and_then_one_after_the_other(collector) -> None:
     app = SampleApp(collector.address, lambda: NOW)
@@ -192,6 +186,19 @@ async def test_running_sends_the_first_answers_at_once_and_then_one_after_the_ot
             tasks.cancel_scope.cancel()
     await app.close()
     assert len(collector.traces()) >= 24
+
+
+@pytest.mark.anyio
+async def test_that_nothing_gets_through_is_said_once(caplog) -> None:
+    with socket.socket() as silent:  # bound, but nobody listens
+        silent.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        app = SampleApp(address, lambda: NOW)
+        app.send(20)
+        await app.close()
+    said = [record.getMessage() for record in caplog.records if record.name == "tracescore.demo"]
+    assert len(said) == 1
+    assert said[0].startswith(f"event=not_delivered endpoint={address} ")
 
 
 def test_a_trace_of_someone_else_has_no_kind() -> None:

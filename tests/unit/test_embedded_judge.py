@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.local_judge import NEEDS_MODEL, credits_of, factual, faithfulness, judge, relevancy, rows
+from tests.local_judge import NEEDS_MODEL, credits_of, embedder, factual, faithfulness, judge, relevancy, rows
 from tracescore import config
 from tracescore.errors import JudgeError, UsageError
 from tracescore.judge.embedded import EmbeddedJudge
@@ -260,6 +260,54 @@ async def test_runs_of_blanks_and_marks_are_read_like_one(text: str) -> None:
     await session.reverse_questions(text, 3)
     await session.claims("What?", text)
     assert len((await session.required_parts(text, ())).parts) <= 2
+
+
+HOSTILE = " ".join(f"about {n} days and {n}.5 %" for n in range(40_000))
+"""A megabyte of numbers, all different, without the end of a sentence."""
+
+
+class Counting:
+    """The model's thread, which counts what is done there."""
+
+    name = "counting"
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.began = anyio.Event()
+        self.encode = embedder().encode
+
+    async def run(self, work):
+        self.steps += 1
+        if self.steps > 3:
+            self.began.set()
+        return await embedder().run(work)
+
+
+async def test_an_endless_text_holds_nobody_up() -> None:
+    thread = Counting()
+    async with anyio.create_task_group() as tasks:
+        session = EmbeddedJudge(config.EmbeddedJudge(), thread).session("long")
+        tasks.start_soon(session.verify, ["The fee is 5 %."] * 50, [HOSTILE], Vocabulary.SUPPORT)
+        await thread.began.wait()
+        before = thread.steps
+        assert await faithfulness("?", "It is late.", ["It is late."]) == 1
+        assert thread.steps - before < 20
+        tasks.cancel_scope.cancel()
+    given_up = thread.steps
+    await embedder().run(lambda: None)
+    assert thread.steps == given_up
+
+
+async def test_what_cannot_be_compared_one_by_one_is_refused() -> None:
+    session = judge().session("k")
+    with pytest.raises(JudgeError, match="judge_input_too_long: at most 1000 claims expected; got 1001"):
+        await session.claims("What?", "".join(f"Fact {n}. " for n in range(1_001)))
+    with pytest.raises(JudgeError, match="judge_input_too_long: at most 100 parts expected; got 101"):
+        await session.required_parts("".join(f"What is {n}? " for n in range(101)), ())
+    with pytest.raises(JudgeError, match="judge_input_too_long: at most 5000 characters expected of a question"):
+        await session.required_parts("word " * 2_000, ())
+    with pytest.raises(JudgeError, match="judge_input_too_long: at most 5000 characters expected of a question"):
+        await session.verify(["Yes."], ["It is."], Vocabulary.SUPPORT, "Is it? " * 1_000)
 
 
 async def test_a_text_that_would_hold_up_everybody_is_refused() -> None:

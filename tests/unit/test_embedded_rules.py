@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.costs import grows_in_step
 from tracescore.judge.embedded.abstention import abstention
 from tracescore.judge.embedded.parts import required_parts
-from tracescore.judge.embedded.quantities import missing, rivals
+from tracescore.judge.embedded.quantities import equal, missing, quantities, rivals, same
 from tracescore.judge.embedded.questions import pseudo_questions
-from tracescore.judge.embedded.sentences import claims, sentences
+from tracescore.judge.embedded.sentences import claims, key, sentences
 from tracescore.judge.embedded.terms import is_negative, names, negated, words
 
 
@@ -33,7 +37,69 @@ from tracescore.judge.embedded.terms import is_negative, names, negated, words
     ],
 )
 def test_sentences_end_where_readers_of_the_language_see_them_end(text: str, expected: int) -> None:
-    assert len(sentences(text)) == expected
+    assert len(list(sentences(text))) == expected
+
+
+HOSTILE = {
+    "percentages": "5.5 %, ",
+    "hedged numbers": "about 7 days ",
+    "blanks": " ",
+    "marks": "?!.",
+    "marks and quotes": '.")',
+    "abbreviations": "e.g. ",
+    "initials": "A. ",
+    "short sentences": "Ab. ",
+    "lines that go on": "a\n",
+    "no blank": "a",
+    "citations": "[1]",
+    "emphasis": "**a ",
+    "joints": "what, how is ",
+    "dates": "3 of May 2020 ",
+    "negations": "not a ",
+    "names": "aa Bb Cc ",
+    "chinese": "什么，",
+    "hindi marks": "।।x",
+}
+
+
+def read_in_every_way(text: str) -> None:
+    claims(text)
+    abstention(text)
+    pseudo_questions(text, 3)
+    required_parts(f"What? {text}")
+    quantities.__wrapped__(text)
+    for sentence in sentences(text):
+        key(sentence), words(sentence), negated(sentence), names(sentence)
+
+
+@pytest.mark.parametrize("shape", HOSTILE.values(), ids=HOSTILE.keys())
+def test_reading_grows_in_step_with_the_text(shape: str) -> None:
+    assert grows_in_step(lambda size: partial(read_in_every_way, (shape * size)[:size]), 5_000)
+
+
+@given(st.text(max_size=40).map(lambda text: text * 80))
+def test_no_sentence_is_too_long_to_be_compared_word_by_word(text: str) -> None:
+    assert all(len(sentence) <= 1_000 for sentence in sentences(text))
+
+
+def test_two_texts_full_of_numbers_are_compared_in_step_with_their_length() -> None:
+    def comparing(count: int) -> Callable[[], object]:
+        one, other = (" ".join(f"{n}.{part} kg" for n in range(count)) for part in (1, 2))
+        assert missing(one, other)  # and both are read: what is measured is the comparison
+        return lambda: (rivals(one, other), equal(one, other))
+
+    assert grows_in_step(comparing, 100)
+
+
+NUMBERS = st.sampled_from(
+    ["4%", "four percent", "about 4 %", "3 kg", "2,000 g", "2 kg", "1.250", "1250", "12", "1 year"]
+)
+
+
+@given(st.lists(NUMBERS, max_size=5).map(", ".join), st.lists(NUMBERS, max_size=5).map(", ".join))
+def test_the_equal_numbers_of_two_texts_are_those_that_say_the_same(a: str, b: str) -> None:
+    found = {(x.start, y.start) for ours, theirs in equal(a, b) for x in ours for y in theirs}
+    assert found == {(x.start, y.start) for x in quantities(a) for y in quantities(b) if same(x, y)}
 
 
 @given(st.text())

@@ -16,7 +16,7 @@ from tracescore.evaluators.answer_correctness import AnswerCorrectness
 from tracescore.evaluators.answer_relevancy import AnswerRelevancy
 from tracescore.evaluators.completeness import Completeness
 from tracescore.evaluators.faithfulness import Faithfulness
-from tracescore.judge.operations import RequiredParts, ReverseQuestions, Vocabulary
+from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
 from tracescore.model import LIVE_MEASURES, MEASURES, Message, Result, Score, Unscored
 
 pytestmark = pytest.mark.anyio
@@ -150,7 +150,7 @@ async def test_completeness_with_a_missing_verdict_keeps_its_bounds() -> None:
 # ---------------------------------------------------------------- faithfulness
 
 
-def _faithful(*words: str | None, questions=("a?",)) -> ScriptedSession:
+def _faithful(*words: str | Verdict | None, questions=("a?",)) -> ScriptedSession:
     claims = {"A.": [f"claim {n}" for n in range(len(words))]}
     return ScriptedSession(questions=questions, claims=claims, verdicts={SUPPORT: words})
 
@@ -160,6 +160,14 @@ async def test_faithfulness_counts_over_all_claims_and_tells_contradictions_apar
     score = await Faithfulness().evaluate(interaction(), session)
     assert isinstance(score, Score)
     assert (score.value, score.details["contradicted"]) == (0.6, 0.2)
+
+
+@pytest.mark.parametrize(("windows", "count"), [((0, 0, 0), 1), ((0, 1, 0), 2), ((0, 1, 2), 3)])
+async def test_faithfulness_tells_on_how_many_windows_of_the_contexts_it_was_judged(windows, count) -> None:
+    verdicts = [Verdict("supported", "a quote", window) for window in windows]
+    score = await Faithfulness().evaluate(interaction(), _faithful(*verdicts))
+    assert isinstance(score, Score)
+    assert (score.value, score.details["windows"]) == (1.0, count)
 
 
 async def test_one_verdict_for_five_claims_is_not_a_score_of_one() -> None:

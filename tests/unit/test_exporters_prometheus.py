@@ -187,6 +187,15 @@ async def test_slices_are_sums_of_one_dimension_each() -> None:
     assert await rig.samples("tracescore_answer_relevancy_by_slice_ratio") == []
 
 
+async def test_windows_of_evidence_are_a_slice_of_faithfulness_with_few_values() -> None:
+    rig = Rig()
+    for number, windows in enumerate((1, 1, 2, 3, 40)):
+        await rig.export(result(Score("faithfulness", 0.5, details={"windows": windows}), number=number))
+    samples = await rig.samples("tracescore_faithfulness_by_slice_weight_total")
+    found = {s.labels["slice"]: s.value for s in samples if s.labels["slice_key"] == "windows"}
+    assert found == {"1": 2, "2": 1, "3+": 2}
+
+
 async def test_scores_older_than_the_window_are_in_no_metric_but_their_own() -> None:
     rig = Rig(window="10m")
     await rig.export(result(relevancy(0.0), ended=NOW - 600), result(relevancy(1.0), number=2, ended=NOW - 599))

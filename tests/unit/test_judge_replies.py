@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
+from tests.costs import grows_in_step
 from tracescore.errors import JudgeError
 from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.prompt import PROMPTS, VERIFY, Prompt, encode
@@ -21,6 +24,7 @@ from tracescore.judge.replies import (
     read_verdicts,
 )
 from tracescore.judge.sentences import split
+from tracescore.judge.windows import passages
 
 GOOD = {"verdicts": [{"id": "s1", "quote": "q", "verdict": "supported"}]}
 TEXT = json.dumps(GOOD)
@@ -286,9 +290,24 @@ def test_a_reply_in_another_script_is_a_translation(texts, source, translated) -
     ],
 )
 def test_sentences_are_found_in_any_script(text: str, count: int) -> None:
-    sentences = split(text)
+    sentences = list(split(text))
     assert len(sentences) == count
     assert "".join("".join(sentences).split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("shape", [" ", "a\n", "?!.", "e.g. ", "A. ", "a", "Ab. "], ids=repr)
+def test_cutting_evidence_grows_in_step_with_it(shape: str) -> None:
+    assert grows_in_step(lambda size: partial(passages, [(shape * size)[:size]]), 20_000)
+
+
+@pytest.mark.parametrize("shape", [" ", "\n", "...", "[...", "`"], ids=repr)
+def test_reading_a_reply_grows_in_step_with_it(shape: str) -> None:
+    def reading(size: int) -> Callable[[], object]:
+        filler = (shape * size)[:size]
+        texts = Quotable(["the sky is blue"])
+        return lambda: (parse(f"```json{filler}{TEXT}{filler}x```{TEXT}", "verdicts"), texts.holds(f"the{filler}blue"))
+
+    assert grows_in_step(reading, 10_000)
 
 
 # ---------------------------------------------------------------- prompts

@@ -57,6 +57,44 @@ async def test_vectors_come_in_the_order_asked_for_and_equal_texts_share_one() -
     assert (await embedder.embed([])).shape == (0, 384)
 
 
+async def test_a_large_request_lets_small_ones_pass() -> None:
+    embedder = local_judge.embedder()
+    many = asyncio.create_task(embedder.embed([f"Passage {n}: {'words and more words ' * 50}" for n in range(40)]))
+    await asyncio.sleep(0)
+    await embedder.embed(["A short question?"])
+    assert not many.done()
+    assert (await many).shape == (40, 384)
+
+
+async def test_the_step_that_runs_is_the_last_of_a_request_that_was_given_up() -> None:
+    embedder = SentenceTransformersEmbedder(LocalEmbedder())
+    computed: list[int] = []
+    embed, began = embedder._embed, asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def counted(texts):
+        computed.append(len(texts))
+        loop.call_soon_threadsafe(began.set)
+        return embed(texts)
+
+    embedder._embed = counted
+    asking = asyncio.create_task(embedder.embed(["words " * 500] * 100))
+    await began.wait()
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    await embedder.run(lambda: None)
+    await embedder.close()
+    assert computed == [2]
+
+
+async def test_what_lies_beyond_the_reach_of_the_model_costs_nothing() -> None:
+    first, second = await asyncio.gather(
+        local_judge.embedder().embed(["What? " + "word " * 4_000]),
+        local_judge.embedder().embed(["What? " + "word " * 4_000_000]),
+    )
+    assert np.array_equal(first, second)
+
+
 async def test_tokens_are_told_by_their_place_in_the_text() -> None:
     text = "Unbelievable: 4 percent"
     (encoded,) = await local_judge.embedder().run(lambda: local_judge.embedder().encode([text]))

@@ -6,9 +6,10 @@ times afterwards, as if retrieving and generating had taken a moment, so that no
 
 from __future__ import annotations
 
+import logging
 import math
-import os
 import re
+import threading
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,16 +19,17 @@ import anyio.to_thread
 from opentelemetry.context import Context
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 from opentelemetry.util.types import AttributeValue
 
 from tracescore.demo.documents import SERVICES, Document, Service
 from tracescore.demo.questions import KINDS, QUESTIONS, Kind, Question
-from tracescore.errors import UsageError
 from tracescore.model import Clock
+
+_log = logging.getLogger("tracescore.demo")
 
 PASSAGES = 2
 """Passages retrieved for a question."""
@@ -77,17 +79,16 @@ class _Moments:
 class SampleApp:
     """Asks itself the next question of the plan and answers it, as one of several services and releases.
 
-    `endpoint` is HOST:PORT of an OTLP receiver on gRPC. Raises UsageError when the environment switches the SDK off.
+    `endpoint` is HOST:PORT of an OTLP receiver on gRPC.
     """
 
     def __init__(self, endpoint: str, clock: Clock) -> None:
-        if os.environ.get("OTEL_SDK_DISABLED", "").lower() == "true":
-            raise UsageError("OTEL_SDK_DISABLED=true: the sample app cannot send anything; unset it for the demo")
+        delivery = _Delivery(endpoint)
         self._clock = clock
         self._step = 0
         self._built: OrderedDict[str, Kind] = OrderedDict()
         self._providers = {
-            (service.name, release): _provider(service, release, endpoint)
+            (service.name, release): _provider(service, release, delivery)
             for service in SERVICES.values()
             for release in service.releases
         }
@@ -124,16 +125,48 @@ class SampleApp:
             self._built.popitem(last=False)
 
 
-def _provider(service: Service, release: str, endpoint: str) -> TracerProvider:
+class _Delivery:
+    """Whether spans get to `endpoint`; says once that they do not, and once that they do again."""
+
+    def __init__(self, endpoint: str) -> None:
+        self.endpoint = endpoint
+        self._well = True
+        self._lock = threading.Lock()
+
+    def note(self, well: bool) -> None:
+        with self._lock:
+            if well == self._well:
+                return
+            self._well = well
+        if well:
+            _log.warning("event=delivered_again endpoint=%s", self.endpoint)
+        else:
+            advice = "does an OTLP receiver for gRPC listen there? The sample app goes on trying"
+            _log.warning('event=not_delivered endpoint=%s advice="%s"', self.endpoint, advice)
+
+
+class _Exporter(OTLPSpanExporter):
+    """The SDK's, on a plain connection, which tells `delivery` how each batch went."""
+
+    def __init__(self, delivery: _Delivery) -> None:
+        # A proxy that the environment names cannot reach this machine's loopback.
+        direct = (("grpc.enable_http_proxy", 0),)
+        super().__init__(endpoint=delivery.endpoint, insecure=True, timeout=5, channel_options=direct)  # type: ignore[arg-type]
+        self._delivery = delivery
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        result = super().export(spans)
+        self._delivery.note(result is SpanExportResult.SUCCESS)
+        return result
+
+
+def _provider(service: Service, release: str, delivery: _Delivery) -> TracerProvider:
     # Resource() rather than Resource.create(), and a sampler of our own: the environment must not change the demo.
     resource = Resource(
         {"service.name": service.name, "service.version": release, "deployment.environment.name": "demo"}
     )
     provider = TracerProvider(sampler=ALWAYS_ON, resource=resource, shutdown_on_exit=False)
-    # A proxy that the environment names cannot reach this machine's loopback.
-    direct = (("grpc.enable_http_proxy", 0),)
-    exporter = OTLPSpanExporter(endpoint=endpoint, insecure=True, timeout=5, channel_options=direct)  # type: ignore[arg-type]
-    provider.add_span_processor(BatchSpanProcessor(exporter, schedule_delay_millis=200))
+    provider.add_span_processor(BatchSpanProcessor(_Exporter(delivery), schedule_delay_millis=200))
     return provider
 
 

@@ -1,7 +1,8 @@
 """Vectors from a sentence-transformers model on this machine: no key, no network.
 
 All work of the model happens in one worker thread. What waits when that thread becomes free is computed as one
-batch, so many small concurrent requests cost what one large one does.
+batch, so many small concurrent requests cost what one large one does; a large one is computed bit by bit, so that it
+holds up neither the small ones nor the end of the process, which waits for what is being computed.
 """
 
 from __future__ import annotations
@@ -31,6 +32,10 @@ THREADS = 2
 """Of torch: short texts gain nothing from more, and the service has other work."""
 BATCH = 32
 """Texts per forward pass; larger ones waste time on padding."""
+STEP = 8_000
+"""Characters computed in one go, which takes about a second at most; a longer text goes by itself."""
+PER_TOKEN = 64
+"""Characters of a text that the model is shown for each token it reads: words have far less, only blanks more."""
 CACHED_VECTORS = 8192
 """12 MB at 384 dimensions."""
 CACHED_TOKENS = 32_768
@@ -69,6 +74,8 @@ class SentenceTransformersEmbedder:
         self._name = settings.model
         self._model = _load(settings.model)
         self._vocabulary = len(self._model.tokenizer)
+        limit = self._model.max_seq_length
+        self._reach = PER_TOKEN * limit if limit else None
         self._width = len(next(self._forward(["ready"])).vector)
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
         self._encoded: OrderedDict[str, Encoded] = OrderedDict()
@@ -83,6 +90,10 @@ class SentenceTransformersEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> Vector:
         """Array of shape (len(texts), d), float64, in the order given; EmbedderError when the model fails."""
+        read = [text[: self._reach] for text in texts]
+        return np.concatenate([np.zeros((0, self._width)), *[await self._ask(some) for some in _steps(read)]])
+
+    async def _ask(self, texts: Sequence[str]) -> Vector:
         request = _Request(tuple(texts), Future())
         self._waiting.append(request)
         try:
@@ -112,8 +123,9 @@ class SentenceTransformersEmbedder:
     async def close(self) -> None:
         """Ends the worker thread; what still waits fails. May be called twice."""
         self._worker.shutdown(wait=False, cancel_futures=True)
-        for request in self._take_waiting():
-            request.reply.set_exception(EmbedderError("the embedder was closed"))
+        while requests := self._take_waiting():
+            for request in requests:
+                request.reply.set_exception(EmbedderError("the embedder was closed"))
 
     def _submit(self, work: Callable[[], T]) -> Future[T]:
         try:
@@ -122,15 +134,19 @@ class SentenceTransformersEmbedder:
             raise EmbedderError("the embedder was closed") from None
 
     def _take_waiting(self) -> list[_Request]:
-        """What waits and whose caller has not gone away."""
+        """What waits longest and whose caller has not gone away: as much as makes a step."""
         requests: list[_Request] = []
+        room = STEP
         with contextlib.suppress(IndexError):
-            while True:
-                requests.append(self._waiting.popleft())
-        return [request for request in requests if request.reply.set_running_or_notify_cancel()]
+            while room > 0:
+                request = self._waiting.popleft()
+                if request.reply.set_running_or_notify_cancel():
+                    requests.append(request)
+                    room -= sum(map(len, request.texts))
+        return requests
 
     def _answer_waiting(self) -> None:
-        """Answers every request that waits now in one batch; the calls queued behind find nothing left."""
+        """Answers a step of what waits now in one batch; calls queued behind find the rest, or nothing left."""
         self._answer(self._take_waiting())
 
     def _answer(self, requests: Sequence[_Request]) -> None:
@@ -204,6 +220,20 @@ class SentenceTransformersEmbedder:
 
 BERT_RESERVED = 1996
 """Id of `the`, the first word in the vocabulary of uncased BERT models."""
+
+
+def _steps(texts: Sequence[str]) -> Iterator[list[str]]:
+    """The texts in lists that can be computed in one go."""
+    step: list[str] = []
+    room = STEP
+    for text in texts:
+        if step and room < len(text):
+            yield step
+            step, room = [], STEP
+        step.append(text)
+        room -= len(text)
+    if step:
+        yield step
 
 
 def _limit_threads() -> None:

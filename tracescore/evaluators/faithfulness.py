@@ -13,9 +13,10 @@ from tracescore.together import both
 class Faithfulness:
     """Claims of the answer that the contexts support, over all claims submitted.
 
-    `details["contradicted"]` is the share of claims that the contexts contradict. An answer that evades claims
-    nothing about the world and is Unscored(`abstained`); whether it evades is the same question, asked once, that
-    answer_relevancy asks, so `n` should be the same.
+    `details["contradicted"]` is the share of claims that the contexts contradict, `details["windows"]` how many
+    different parts of them claims were judged against: 1 where the judge reads all of them at once. An answer
+    that evades claims nothing about the world and is Unscored(`abstained`); whether it evades is the same question,
+    asked once, that answer_relevancy asks, so `n` should be the same.
     """
 
     measure: Measure = "faithfulness"
@@ -43,9 +44,9 @@ class Faithfulness:
             else Item("claim", claim)
             for claim, verdict in zip(claims, verdicts, strict=True)
         )
-        return self._of(items)
+        return self._of(items, windows=len({verdict.window for verdict in verdicts if verdict}))
 
-    def _of(self, items: tuple[Item, ...]) -> Evaluation:
+    def _of(self, items: tuple[Item, ...], windows: int) -> Evaluation:
         count = len(items)
         supported = sum(item.verdict == "supported" for item in items)
         contradicted = sum(item.verdict == "contradicted" for item in items)
@@ -57,4 +58,5 @@ class Faithfulness:
         value = formulas.faithfulness(supported, count)
         if value is None:
             return Unscored(self.measure, "no_claims")
-        return Score(self.measure, value, items=items, details={"contradicted": contradicted / count, "claims": count})
+        details = {"contradicted": contradicted / count, "claims": count, "windows": windows}
+        return Score(self.measure, value, items=items, details=details)

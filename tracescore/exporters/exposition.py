@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -15,6 +16,8 @@ from prometheus_client.metrics_core import Metric
 from tracescore.asgi import App, Receive, Response, Scope, Send, headers_of, respond
 
 _EOF = b"# EOF\n"
+_NO_VERSION = re.compile(r"version=(?!\d{1,3}(\.\d{1,3}){0,3}\s*([;,]|$))", re.ASCII)
+"""In an Accept header, a version that is none: the library would compare it with numbers, or repeat it."""
 
 
 @dataclass(slots=True)
@@ -73,7 +76,7 @@ async def render(registry: CollectorRegistry, accept: str) -> tuple[str, bytes]:
     One family at a time, with a chance for everything else in between: ten thousand series take about 0.1 s,
     during which the receiver must answer.
     """
-    encode, content_type = choose_encoder(accept)
+    encode, content_type = choose_encoder("" if _NO_VERSION.search(accept) else accept)
     parts = []
     for family in registry.collect():
         parts.append(encode(_One(_without_created(family))).removesuffix(_EOF))

@@ -22,6 +22,8 @@ from tracescore.model import LIVE_MEASURES, Clock, Evaluation, Measure, Result, 
 
 LABELS = ("judge", "service_name", "deployment_environment", "service_version")
 SLICE_LABELS = ("slice_key", "slice")
+MANY_WINDOWS = 3
+"""From so many on, the slice `windows` does not count any more."""
 
 _GAUGES: dict[str, tuple[str, str]] = {
     "ratio": ("mean", "Weighted mean of the window, of this process; absent while too few scores are in it."),
@@ -146,7 +148,7 @@ class PrometheusExporter:
         if series.live:
             series.live.buckets.observe(score.value, _exemplar(result, score))
         group, cost, make = _by_slice(measure), self._slice_cost(measure), partial(self._slice, measure)
-        for key, value in interaction.slices.items():
+        for key, value in {**interaction.slices, **_windows(score)}.items():
             labels = (*series.labels, label(key), label(value))
             sums = self._table.get(group, labels, cost, make, result.finished)
             sums.add(interaction.weight, score.value)
@@ -207,6 +209,12 @@ def _labels(result: Result, measure: Measure) -> tuple[str, ...]:
     values = (result.judge, interaction.service, interaction.environment, interaction.release)
     source = (interaction.context_source,) if measure == "faithfulness" else ()
     return tuple(label(value) for value in (*values, *source))
+
+
+def _windows(score: Score) -> dict[str, str]:
+    """The slice that tells how many parts of the contexts the claims were judged against: each adds false support."""
+    windows = score.details.get("windows")
+    return {} if windows is None else {"windows": f"{windows:.0f}" if windows < MANY_WINDOWS else f"{MANY_WINDOWS}+"}
 
 
 def _abstains(evaluation: Evaluation) -> bool:

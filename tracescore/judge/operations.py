@@ -11,8 +11,19 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
+from tracescore.errors import JudgeError
 from tracescore.judge.epoch import Epochs
 from tracescore.model import Message, Usage
+
+MAX_TEXT, MAX_EVIDENCE = 100_000, 2_000_000
+"""Characters of a text that is taken apart, and of evidence that is only searched. More is never read in part: what an
+unread rest would have changed, nobody could tell."""
+
+
+def check_length(*texts: str, most: int) -> None:
+    """Raises JudgeError(judge_input_too_long) when the texts together have more than `most` characters."""
+    if (size := sum(map(len, texts))) > most:
+        raise JudgeError("judge_input_too_long", f"at most {most} characters expected; got {size}")
 
 
 class Vocabulary(Enum):
@@ -47,16 +58,22 @@ class RequiredParts:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A word of the vocabulary, and the words of the evidence that show it (may be empty)."""
+    """A word of the vocabulary, and the words of the evidence that show it (may be empty).
+
+    `window` numbers the parts of the evidence that were shown for different statements, where all of it was too much
+    for one request: verdicts with one number were given on the same part.
+    """
 
     value: str
     quote: str = ""
+    window: int = 0
 
 
 class Session(Protocol):
     """The operations, bound to one interaction: its seed, its deadline, its usage.
 
-    Every operation raises JudgeError with the reason when it gets no usable answer.
+    Every operation raises JudgeError with the reason when it gets no usable answer, and when a text is longer than
+    MAX_TEXT or all evidence than MAX_EVIDENCE.
     """
 
     @property

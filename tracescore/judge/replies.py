@@ -27,7 +27,7 @@ NEEDS_NO_QUOTE = frozenset({"contradicted", "not_found", "missing", "FP", "misse
 
 _TAG = r"(?:think|thinking|thought|reasoning)"
 _MARK = re.compile(rf"\{{|<(/?){_TAG}>", re.IGNORECASE)
-_FENCE = re.compile(r"\A```[\w-]*\s*(.*?)\s*```\Z", re.DOTALL)
+_FENCE = re.compile(r"\A```[\w-]*+(.*)```\Z", re.DOTALL)
 _REFUSAL = re.compile(
     r"\W*(i['\u2019]?m (very )?sorry|i am sorry|sorry|i can(no|['\u2019])t|i am unable|as an ai)\b",
     re.IGNORECASE,
@@ -247,7 +247,7 @@ _PLAIN = str.maketrans(
     {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\u2011": "-"}
 )
 _QUOTES = "\"'\u201c\u201d\u00ab\u00bb"
-_GAP = re.compile(r"\s*(?:\[?\.\.\.\]?|\[?\u2026\]?)\s*")
+_GAP = re.compile(r"\[?\.\.\.\]?|\[?\u2026\]?")
 
 
 def fold(text: str) -> str:

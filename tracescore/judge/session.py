@@ -14,7 +14,15 @@ from tracescore.judge import replies
 from tracescore.judge.cache import Cache
 from tracescore.judge.chat import Ask, Chat
 from tracescore.judge.epoch import Epochs
-from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
+from tracescore.judge.operations import (
+    MAX_EVIDENCE,
+    MAX_TEXT,
+    RequiredParts,
+    ReverseQuestions,
+    Verdict,
+    Vocabulary,
+    check_length,
+)
 from tracescore.judge.prompt import CLAIMS, REQUIRED_PARTS, REVERSE_QUESTIONS, VERIFY, Operation, Prompt, tokens
 from tracescore.judge.replies import Drop
 from tracescore.judge.sentences import split
@@ -102,6 +110,7 @@ class OpenAISession:
 
     async def claims(self, question: str, text: str) -> tuple[str, ...]:
         """Remembered for the next text of the same wording. A long text is read in several requests."""
+        check_length(text, most=MAX_TEXT)
         sentences = {f"t{number}": sentence for number, sentence in enumerate(split(text), 1)}
         if not sentences:
             return ()
@@ -130,6 +139,7 @@ class OpenAISession:
         evidence = [text for text in evidence if text.strip()]
         if not evidence or any(not statement.strip() for statement in statements):
             raise ValueError("verify: evidence and statements must not be blank")
+        check_length(*evidence, most=MAX_EVIDENCE)
         order = list(range(len(statements)))
         random.Random(f"{self._key} {vocabulary.name}").shuffle(order)  # noqa: S311 - an order, not a secret
         named = {f"s{place}": statements[index] for place, index in enumerate(order, 1)}

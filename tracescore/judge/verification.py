@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
+
+import anyio.to_thread
 
 from tracescore.embedder import Embedder
 from tracescore.errors import JudgeError
@@ -46,6 +49,7 @@ class Verification:
         self._pieces: list[str] = []
         self._near: Vector | None = None
         self._rows: dict[str, int] = {}
+        self._windows: dict[tuple[str, ...], int] = {}
 
     async def choose_windows(self, named: Mapping[str, str], max_input: int, embedder: Embedder | None) -> None:
         """Where all the evidence does not fit in `max_input` tokens, ranks its passages for each statement.
@@ -58,7 +62,7 @@ class Verification:
             return
         self._batch = _WINDOW_BATCH
         self._room = max_input - tokens(self._question) - sum(statements[:_WINDOW_BATCH])
-        self._pieces = passages(self._evidence)
+        self._pieces = await anyio.to_thread.run_sync(passages, self._evidence)
         if self._room < max(tokens(piece) for piece in self._pieces):
             raise JudgeError("judge_input_too_long", "the statements leave no room for evidence")
         self._near = await nearness(list(named.values()), self._pieces, embedder)
@@ -75,12 +79,16 @@ class Verification:
 
     async def _ask(self, named: Mapping[str, str], names: Sequence[str]) -> dict[str, Verdict]:
         rows = [{"id": name, "text": named[name]} for name in names]
-        data = {"evidence": self._seen(names), "question": self._question, "statements": rows}
+        seen = self._seen(names)
+        data = {"evidence": seen, "question": self._question, "statements": rows}
         read = partial(read_verdicts, ids=names, evidence=self._quotable, vocabulary=self._vocabulary)
         verdicts, drops = await self._asking(data, "verdicts", read, _ROOM + len(names) * _ROOM_PER_VERDICT)
         for drop in drops.values():
             self._count_drop(drop, 1)
-        return verdicts
+        if not verdicts:
+            return {}
+        window = self._windows.setdefault(tuple(seen), len(self._windows))
+        return {name: replace(verdict, window=window) for name, verdict in verdicts.items()}
 
     async def _ask_again(self, named: Mapping[str, str], names: Sequence[str]) -> dict[str, Verdict]:
         """What the second try gives; its failure costs only the statements it was about."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import anyio.to_thread
 import numpy as np
 
 from tracescore.embedder import Embedder
@@ -25,16 +26,19 @@ def passages(evidence: Sequence[str], size: int = PASSAGE) -> list[str]:
     """The texts cut at sentence ends into pieces of about `size` tokens; a longer sentence is cut anywhere."""
     pieces: list[str] = []
     for text in evidence:
-        current = ""
+        current: list[str] = []
+        used = 0
         for sentence in split(text):
             for start in range(0, len(sentence), 3 * size):
                 part = sentence[start : start + 3 * size]
-                if current and tokens(current) + tokens(part) > size:
-                    pieces.append(current)
-                    current = ""
-                current = f"{current} {part}".strip()
+                needed = len(part.encode()) + 1
+                if current and (used + needed) // 3 > size:
+                    pieces.append(" ".join(current))
+                    current, used = [], 0
+                current.append(part)
+                used += needed
         if current:
-            pieces.append(current)
+            pieces.append(" ".join(current))
     return pieces
 
 
@@ -49,9 +53,13 @@ async def nearness(statements: Sequence[str], pieces: Sequence[str], embedder: E
             vectors = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
             near: Vector = vectors[: len(statements)] @ vectors[len(statements) :].T
             return near
-    groups = [_groups(piece) for piece in pieces]
+    return await anyio.to_thread.run_sync(_shared_letters, statements, pieces)
+
+
+def _shared_letters(statements: Sequence[str], pieces: Sequence[str]) -> Vector:
     wanted = [_groups(statement) for statement in statements]
-    return np.array([[len(want & group) / max(1, len(want)) for group in groups] for want in wanted])
+    shared = [[len(want & group) / max(1, len(want)) for want in wanted] for group in map(_groups, pieces)]
+    return np.array(shared).T
 
 
 def _groups(text: str) -> set[str]:

@@ -14,8 +14,8 @@ from tracescore.receiver.split import split_logs, split_traces
 def read_file(path: Path) -> tuple[list[RawSpan], list[RawLog]]:
     """All spans and log records of one OTLP export request in a file: protobuf (.pb) or JSON (.json).
 
-    A JSON file may also hold one request per line. Whether it is traces or logs is seen from a name that ends in
-    .logs.pb or .logs.json, or else from the content. Raises UsageError when the file cannot be read or has
+    A JSON file may also hold one request per line. Whether it is traces or logs is seen from the content, or for
+    protobuf from a name that ends in .logs.pb. Raises UsageError when the file cannot be read or has
     another ending, DecodeError when its content is not OTLP.
     """
     if path.suffix not in (".pb", ".json"):
@@ -26,7 +26,7 @@ def read_file(path: Path) -> tuple[list[RawSpan], list[RawLog]]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     named_logs = path.stem.endswith(".logs")
     try:
-        return _read_json(content, named_logs) if path.suffix == ".json" else _read_protobuf(content, named_logs)
+        return _read_json(content) if path.suffix == ".json" else _read_protobuf(content, named_logs)
     except DecodeError as error:
         raise DecodeError(f"{path}: {error}") from None
 
@@ -46,11 +46,13 @@ def _read_protobuf(content: bytes, named_logs: bool) -> tuple[list[RawSpan], lis
     return [], split.logs
 
 
-def _read_json(content: bytes, named_logs: bool) -> tuple[list[RawSpan], list[RawLog]]:
+def _read_json(content: bytes) -> tuple[list[RawSpan], list[RawLog]]:
     spans: list[RawSpan] = []
     logs: list[RawLog] = []
     for document in _documents(content):
-        if named_logs or otlp_json.is_logs(document):
+        if not otlp_json.is_traces(document) and not otlp_json.is_logs(document):
+            raise DecodeError("OTLP JSON expected: an object with resourceSpans or resourceLogs")
+        if otlp_json.is_logs(document):
             logs += split_logs(otlp_json.logs_document_to_protobuf(document), _everything).logs
         else:
             spans += split_traces(otlp_json.traces_document_to_protobuf(document), _everything).spans

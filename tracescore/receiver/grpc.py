@@ -20,7 +20,7 @@ from tracescore.errors import ListenError
 from tracescore.listener import bind
 from tracescore.model import Envelope
 from tracescore.receiver import answers
-from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, Relay, Signal, crowded, inflate
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake, Refused, Relay, Signal, crowded, inflate
 
 SERVICES: dict[str, Signal] = {
     "opentelemetry.proto.collector.trace.v1.TraceService": "traces",
@@ -39,10 +39,10 @@ Read = Callable[[AsyncIterator[bytes]], Awaitable[bytes]]
 
 
 @asynccontextmanager
-async def serving_grpc(intake: Intake, address: str, patience: float = 10.0) -> AsyncIterator[str]:
+async def serving_grpc(intake: Intake, address: str, patience: float = PATIENCE) -> AsyncIterator[str]:
     """Serves on `address` while the block runs and yields the address really bound.
 
-    A message must have come in within `patience` seconds; senders wait for as long or less.
+    A message must have come in within `patience` seconds.
     Requests in flight are answered before the block is left. ListenError when the address is taken or not ours.
     """
     server = grpc.aio.server(

@@ -7,22 +7,40 @@ from collections.abc import Mapping
 from functools import partial
 from http import HTTPStatus
 
+import anyio
 from grpc import StatusCode
 
 from tracescore.asgi import Receive, Response, Scope, Send, headers_of, respond
 from tracescore.model import Envelope
 from tracescore.receiver import answers
-from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, Relay, Signal, crowded, too_large
+from tracescore.receiver.intake import (
+    BODIES_IN_FLIGHT,
+    PATIENCE,
+    Intake,
+    Refused,
+    Relay,
+    Signal,
+    crowded,
+    too_large,
+)
 
 _SIGNALS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
+_HERE = (
+    f"this is an OTLP/HTTP receiver: POST to {', '.join(_SIGNALS)} expected. OTEL_EXPORTER_OTLP_ENDPOINT is the "
+    "address without a path, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT the address with /v1/traces; scores are on other ports"
+)
+"""What is said to those who asked for anything else."""
 
 
 class HttpReceiver:
-    """The ASGI app. Refuses before it reads wherever the headers tell enough."""
+    """The ASGI app. Keeps no body in memory where the headers tell enough to refuse it.
 
-    def __init__(self, intake: Intake) -> None:
-        self._intake = intake
+    A body must have come in within `patience` seconds.
+    """
+
+    def __init__(self, intake: Intake, patience: float = PATIENCE) -> None:
+        self._intake, self._patience = intake, patience
         self._in_flight = 0  # bytes of bodies that are being read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -32,11 +50,9 @@ class HttpReceiver:
         json = media_type == _JSON
         signal = _SIGNALS.get(scope["path"])
         if signal is None:
-            said = answers.status(StatusCode.NOT_FOUND, f"no such path; {', '.join(_SIGNALS)} expected", json)
-            response = _response(HTTPStatus.NOT_FOUND, said, json)
+            response = _told(HTTPStatus.NOT_FOUND, StatusCode.NOT_FOUND, media_type)
         elif scope["method"] != "POST":
-            said = answers.status(StatusCode.UNIMPLEMENTED, "POST expected", json)
-            response = _response(HTTPStatus.METHOD_NOT_ALLOWED, said, json, ("allow", "POST"))
+            response = _told(HTTPStatus.METHOD_NOT_ALLOWED, StatusCode.UNIMPLEMENTED, media_type, ("allow", "POST"))
         else:
             try:
                 if self._intake.relay is not None:
@@ -57,7 +73,11 @@ class HttpReceiver:
         if media_type not in (_PROTOBUF, _JSON):
             raise Refused("unsupported_type", f"content type: {_PROTOBUF} or {_JSON} expected")
         if signal != "metrics":
-            self._intake.check_room()
+            try:
+                self._intake.check_room()
+            except Refused:
+                await self._let_in(receive)
+                raise
         body = await self._read(headers, receive)
         return await self._intake.accept("http", signal, body, _encoding(headers), json=media_type == _JSON)
 
@@ -86,11 +106,24 @@ class HttpReceiver:
         return answer
 
     async def _read(self, headers: Mapping[str, str], receive: Receive) -> bytes:
-        """The whole body; raises Refused as soon as it is known to be too much."""
-        limit = self._intake.max_request
+        """The whole body; raises Refused as soon as it is known to be too much, or when it does not come in time."""
         length = headers.get("content-length", "")
-        if length.isdecimal() and int(length) > limit:
-            raise too_large(limit)
+        if length.isdecimal() and int(length) > self._intake.max_request:
+            raise too_large(self._intake.max_request)
+        try:
+            with anyio.fail_after(self._patience):
+                return await self._chunks(receive)
+        except TimeoutError:
+            raise Refused("slow", f"body: all of it expected within {self._patience:g} s; send it again") from None
+
+    async def _let_in(self, receive: Receive) -> None:
+        """Lets a body come in and forgets it: a sender that still writes would see a broken connection, no answer."""
+        with anyio.move_on_after(self._patience):
+            while (await receive()).get("more_body", False):
+                pass
+
+    async def _chunks(self, receive: Receive) -> bytes:
+        limit = self._intake.max_request
         chunks: list[bytes] = []
         size, more = 0, True
         try:
@@ -118,6 +151,8 @@ class HttpReceiver:
             extra.append(("retry-after", str(math.ceil(self._intake.retry_after))))
         if refused.reason == "unsupported_encoding":
             extra.append(("accept-encoding", "gzip, deflate"))
+        if refused.reason == "slow":
+            extra.append(("connection", "close"))
         return _response(verdict.http, answers.status(verdict.grpc, refused.message, json), json, *extra)
 
 
@@ -135,3 +170,10 @@ async def _send_on(send: Send, status: int, headers: list[tuple[bytes, bytes]], 
 def _response(status: HTTPStatus, body: bytes, json: bool, *extra: tuple[str, str]) -> Response:
     """A response in the encoding of the request; protobuf where that had none."""
     return Response(status, body, _JSON if json else _PROTOBUF, extra)
+
+
+def _told(status: HTTPStatus, code: StatusCode, media_type: str, *extra: tuple[str, str]) -> Response:
+    """The answer to what is no OTLP request, in words that also a person with a browser can read."""
+    if media_type in (_PROTOBUF, _JSON):
+        return _response(status, answers.status(code, _HERE, media_type == _JSON), media_type == _JSON, *extra)
+    return Response(status, f"{_HERE}\n".encode(), headers=extra)

@@ -36,6 +36,7 @@ RefusalReason = Literal[
     "unsupported_type",
     "unsupported_encoding",
     "full",
+    "slow",
     "failed",
     "disconnected",
     "unreachable",
@@ -44,6 +45,8 @@ RefusalReason = Literal[
 
 BODIES_IN_FLIGHT = 8
 """Bodies of the largest size that may be on their way in at once, by one protocol, over all connections."""
+PATIENCE = 10.0
+"""Seconds in which a body must have come in, or it would hold the room of others; senders wait for as long or less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ REFUSALS: dict[RefusalReason, Verdict] = {
     "unsupported_encoding": Verdict(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.UNIMPLEMENTED),
     # Not 429: older exporters take that as final and drop the batch.
     "full": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    # Not 408: OTLP does not count it among those after which a sender comes back.
+    "slow": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
     "failed": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
     # Where requests are passed on: nobody answers; the destination takes the other protocol only.
     "unreachable": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),

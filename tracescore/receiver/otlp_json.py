@@ -43,6 +43,11 @@ def is_logs(document: Any) -> bool:
     return isinstance(document, dict) and ("resourceLogs" in document or "resource_logs" in document)
 
 
+def is_traces(document: Any) -> bool:
+    """Whether a document is a traces request, judged by its only key."""
+    return isinstance(document, dict) and ("resourceSpans" in document or "resource_spans" in document)
+
+
 def traces_to_protobuf(body: bytes) -> bytes:
     """An ExportTraceServiceRequest in JSON, serialised as protobuf; DecodeError names the place that is wrong."""
     return traces_document_to_protobuf(parse(body))

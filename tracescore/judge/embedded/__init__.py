@@ -14,13 +14,22 @@ from typing import Protocol, TypeVar, runtime_checkable
 from tracescore import config
 from tracescore.embedder import Embedder
 from tracescore.errors import EmbedderError, JudgeError, UsageError
-from tracescore.judge.embedded import sentences
 from tracescore.judge.embedded.abstention import abstention
 from tracescore.judge.embedded.alignment import EncodedText
 from tracescore.judge.embedded.parts import required_parts
 from tracescore.judge.embedded.questions import pseudo_questions
+from tracescore.judge.embedded.sentences import claims
+from tracescore.judge.embedded.steps import Steps, advance
 from tracescore.judge.embedded.verdicts import verdicts
-from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
+from tracescore.judge.operations import (
+    MAX_EVIDENCE,
+    MAX_TEXT,
+    RequiredParts,
+    ReverseQuestions,
+    Verdict,
+    Vocabulary,
+    check_length,
+)
 from tracescore.model import Message, Usage
 
 T = TypeVar("T")
@@ -39,21 +48,27 @@ class LocalEncoder(Protocol):
         ...
 
 
-_LONGEST, _LONGEST_EVIDENCE = 100_000, 2_000_000
-"""Characters of a text that is taken apart, and of evidence that is only searched: all wait while one is read."""
+_MOST_CLAIMS, _MOST_PARTS = 1_000, 100
+"""Claims are held against every sentence of the evidence, and parts against each other as well."""
 _BLANKS = re.compile(r"\s{4,}")
 _MARKS = re.compile(r"([^\w\s])\1{3,}")
 
 
-def _read(*texts: str, most: int = _LONGEST) -> tuple[str, ...]:
+def _read(*texts: str, most: int = MAX_TEXT) -> tuple[str, ...]:
     """Texts as the rules read them: long runs of blanks or of one mark say nothing and cost patterns their time.
 
     Raises JudgeError when they are too long together.
     """
-    if (size := sum(map(len, texts))) > most:
-        raise JudgeError("judge_input_too_long", f"at most {most} characters expected; got {size}")
+    check_length(*texts, most=most)
     blanks = (_BLANKS.sub(lambda run: "\n" if "\n" in run[0] else " ", text) for text in texts)
     return tuple(_MARKS.sub(r"\1\1\1", text) for text in blanks)
+
+
+def _few(found: tuple[str, ...], most: int, what: str) -> tuple[str, ...]:
+    """What was found; JudgeError when that is too much to be held against other texts one by one."""
+    if len(found) > most:
+        raise JudgeError("judge_input_too_long", f"at most {most} {what} expected; got {len(found)}")
+    return found
 
 
 class EmbeddedJudge:
@@ -123,20 +138,29 @@ class EmbeddedSession:
         if history:
             raise JudgeError("needs_history", "the embedded judge reads first turns only")
         (read,) = _read(question)
-        return RequiredParts(await self._run(lambda: required_parts(read)), standalone=question)
+        parts = await self._run(lambda: required_parts(read))
+        return RequiredParts(_few(parts, _MOST_PARTS, "parts"), standalone=question)
 
     async def claims(self, question: str, text: str) -> tuple[str, ...]:
         """The sentences of `text` that can be true or false, as they stand."""
         del question  # `verify` reads short answers with it
         (read,) = _read(text)
-        return await self._run(lambda: sentences.claims(read))
+        found = await self._run(lambda: claims(read))
+        return _few(found, _MOST_CLAIMS, "claims")
 
     async def verify(
         self, statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str = ""
     ) -> tuple[Verdict | None, ...]:
         """One verdict per statement, never None, each with the sentence that matches best as its quote."""
-        asked, *read = _read(question, *evidence, most=_LONGEST_EVIDENCE)
-        return await self._run(lambda: verdicts(statements, read, vocabulary, asked, self._encoder))
+        (asked,) = _read(question)
+        read = _read(*evidence, most=MAX_EVIDENCE)
+        return await self._in_steps(verdicts(statements, read, vocabulary, asked, self._encoder))
+
+    async def _in_steps(self, steps: Steps[T]) -> T:
+        """Others have their turn between two steps; whoever is cancelled takes no further one."""
+        while (done := await self._run(lambda: advance(steps))) is None:
+            pass
+        return done[0]
 
     async def _run(self, work: Callable[[], T]) -> T:
         try:

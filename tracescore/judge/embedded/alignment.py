@@ -6,7 +6,9 @@ plain word overlap misses (paraphrase) and what sentence vectors blur (single wo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
@@ -14,8 +16,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from tracescore.judge.embedded.quantities import quantities, same
-from tracescore.judge.embedded.sentences import sentences
+from tracescore.judge.embedded.quantities import Quantity, equal
+from tracescore.judge.embedded.sentences import key, sentences
+from tracescore.judge.embedded.steps import ENCODED, READ, Steps, batches
 from tracescore.judge.embedded.terms import Word, words
 
 Floats = NDArray[np.float32]
@@ -100,6 +103,15 @@ def terms(text: str, encoded: EncodedText) -> Terms:
     return Terms(text, encoded.vector, found, vectors, weights, exact, forms)
 
 
+def all_terms(texts: Sequence[str], encoder: Encoder) -> Steps[list[Terms]]:
+    """The `terms` of each text, in order."""
+    found: list[Terms] = []
+    for batch in batches(texts, ENCODED, len):
+        found.extend(terms(text, encoded) for text, encoded in zip(batch, encoder.encode(batch), strict=True))
+        yield
+    return found
+
+
 def similarity(a: Terms, b: Terms) -> Floats:
     """(len(a), len(b)): how well each word of `b` stands for each word of `a`, in [0, 1]."""
     near: Floats = np.clip(a.vectors @ b.vectors.T, 0, 1) ** SHARPNESS
@@ -120,38 +132,61 @@ def _compounds(a: Terms, b: Terms) -> Iterator[tuple[list[int], list[int]]]:
 
 def _equal_quantities(a: Terms, b: Terms) -> Iterator[tuple[list[int], list[int]]]:
     """Words of `a` and of `b` that write one and the same number: 6:35 pm and 18:35."""
-    stated = quantities(b.text)
-    for x in quantities(a.text):
-        for y in stated:
-            if same(x, y):
-                yield _inside(a, x.start, x.end), _inside(b, y.start, y.end)
+    for ours, theirs in equal(a.text, b.text):
+        yield _inside(a, ours), _inside(b, theirs)
 
 
-def _inside(t: Terms, start: int, end: int) -> list[int]:
-    return [i for i, word in enumerate(t.words) if word.start < end and word.end > start]
+def _inside(t: Terms, numbers: Iterable[Quantity]) -> list[int]:
+    """Positions of the words in which the numbers are written."""
+    found: dict[int, None] = {}
+    for number in numbers:
+        first = bisect_right(t.words, number.start, key=lambda word: word.end)
+        last = bisect_left(t.words, number.end, key=lambda word: word.start)
+        found.update(dict.fromkeys(range(first, last)))
+    return list(found)
 
 
+@dataclass(frozen=True, slots=True)
 class Evidence:
-    """The sentences of some passages, encoded as far as the statements to be held against them need it."""
+    """The sentences of some passages, encoded as far as the statements to be held against them need it.
 
-    def __init__(self, passages: Sequence[str], statements: Sequence[str], encoder: Encoder) -> None:
-        every = list(dict.fromkeys(s for passage in passages for s in sentences(passage)))
-        self.every = every
-        self.sentences = _closest(every, statements)
-        encoded = encoder.encode(self.sentences)
-        self.terms = [terms(s, e) for s, e in zip(self.sentences, encoded, strict=True)]
+    `verbatim` has every sentence by its `key`; `terms` are those that share most with the statements, in their order.
+    `stems` are of the words in these, `initials` the first letters of the words in a row.
+    """
+
+    verbatim: Mapping[str, str]
+    terms: Sequence[Terms]
+    stems: frozenset[str]
+    initials: str
 
 
-def _closest(every: list[str], statements: Sequence[str]) -> list[str]:
+def gather(passages: Sequence[str], statements: Sequence[str], encoder: Encoder) -> Steps[Evidence]:
+    """Reads the passages once and encodes the MAX_SENTENCES sentences nearest to the statements."""
+    wanted = frozenset(w.stem for statement in statements for w in words(statement) if not w.is_function)
+    verbatim: dict[str, str] = {}
+    shared: dict[str, frozenset[str]] = {}
+    for passage in passages:
+        for batch in batches(sentences(passage), READ, len):
+            for sentence in batch:
+                verbatim.setdefault(key(sentence), sentence)
+                shared[sentence] = wanted.intersection(w.stem for w in words(sentence)) or _NOTHING
+            yield
+    chosen = _closest(shared)
+    of_like_length = yield from all_terms(sorted(chosen, key=len), encoder)
+    by_text = {each.text: each for each in of_like_length}
+    found = [by_text[sentence] for sentence in chosen]
+    known = [word for each in found for word in each.words]
+    return Evidence(verbatim, found, frozenset(w.stem for w in known), "".join(w.folded[0] for w in known))
+
+
+_NOTHING = frozenset[str]()
+
+
+def _closest(shared: Mapping[str, frozenset[str]]) -> list[str]:
     """The MAX_SENTENCES sentences that share most with the statements, in their own order."""
-    if len(every) <= MAX_SENTENCES:
-        return every
-    wanted = {w.stem for statement in statements for w in words(statement) if not w.is_function}
-    stems = [{w.stem for w in words(sentence)} & wanted for sentence in every]
-    count: dict[str, int] = {}
-    for found in stems:
-        for s in found:
-            count[s] = count.get(s, 0) + 1
-    score = [sum(1 / count[s] for s in found) for found in stems]
-    best = sorted(range(len(every)), key=lambda i: (-score[i], i))[:MAX_SENTENCES]
-    return [every[i] for i in sorted(best)]
+    if len(shared) <= MAX_SENTENCES:
+        return list(shared)
+    count = Counter(stem for stems in shared.values() for stem in stems)
+    score = [sum(1 / count[stem] for stem in stems) for stems in shared.values()]
+    best = frozenset(sorted(range(len(score)), key=lambda i: (-score[i], i))[:MAX_SENTENCES])
+    return [sentence for i, sentence in enumerate(shared) if i in best]

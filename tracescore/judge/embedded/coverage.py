@@ -16,9 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tracescore.judge.embedded.abstention import abstains
-from tracescore.judge.embedded.alignment import FORM, Encoder, Evidence, Floats, Terms, similarity, terms
+from tracescore.judge.embedded.alignment import FORM, Encoder, Floats, Terms, all_terms, gather, similarity
 from tracescore.judge.embedded.asked import Asked, answers_yes_or_no, asked, gives
 from tracescore.judge.embedded.quantities import quantities
+from tracescore.judge.embedded.steps import Steps
 from tracescore.judge.embedded.terms import names, words
 
 COVERED, PARTIAL = 0.5, 0.47
@@ -57,17 +58,18 @@ class _Told:
     opens: bool
 
 
-def coverage(parts: Sequence[str], answer: Sequence[str], encoder: Encoder) -> list[Coverage]:
+def coverage(parts: Sequence[str], answer: Sequence[str], encoder: Encoder) -> Steps[list[Coverage]]:
     """How far the passages of `answer` cover each of the `parts`."""
-    told = _told(answer, parts, encoder)
+    told = yield from _told(answer, parts, encoder)
     if not told or not parts:
         return [Coverage(0.0, "") for _ in parts]
-    wanted = [terms(part, encoded) for part, encoded in zip(parts, encoder.encode(parts), strict=True)]
+    wanted = yield from all_terms(parts, encoder)
     common = Counter(stem for part in parts for stem in {w.stem for w in words(part)})
     questions = [asked(part) for part in parts]
-    aligned = np.array(
-        [[_aligned(w, q, t.terms, common) for t in told] for w, q in zip(wanted, questions, strict=True)]
-    )
+    aligned = np.zeros((len(parts), len(told)))
+    for i, (part, question) in enumerate(zip(wanted, questions, strict=True)):
+        aligned[i] = [_aligned(part, question, t.terms, common) for t in told]
+        yield
     found = []
     for i, part in enumerate(wanted):
         others = [*questions[:i], *questions[i + 1 :]]
@@ -78,21 +80,23 @@ def coverage(parts: Sequence[str], answer: Sequence[str], encoder: Encoder) -> l
         ]
         best = int(np.argmax(scores))
         found.append(Coverage(scores[best], told[best].terms.text))
+        yield
     return found
 
 
-def _told(answer: Sequence[str], parts: Sequence[str], encoder: Encoder) -> list[_Told]:
+def _told(answer: Sequence[str], parts: Sequence[str], encoder: Encoder) -> Steps[list[_Told]]:
     """The sentences of the answer that say something, each followed by its clauses where it has several."""
     found: list[_Told] = []
-    sentences = [t for t in Evidence(answer, parts, encoder).terms if not abstains(t.text)]
+    held = yield from gather(answer, parts, encoder)
+    sentences = [t for t in held.terms if not abstains(t.text)]
     for k, sentence in enumerate(sentences):
         after = sentences[k + 1].text if k + 1 < len(sentences) else ""
         goes_on = sentence.text.endswith(":") or _CONTINUES.match(after)
         found.append(_Told(sentence, f"{sentence.text} {after}" if goes_on else sentence.text, opens=k == 0))
         clauses = [clause for clause in _CLAUSE.split(sentence.text) if len(words(clause)) >= SHORTEST_CLAUSE]
         if len(clauses) > 1:
-            encoded = encoder.encode(clauses)
-            found.extend(_Told(terms(c, e), c, opens=False) for c, e in zip(clauses, encoded, strict=True))
+            read = yield from all_terms(clauses, encoder)
+            found.extend(_Told(clause, clause.text, opens=False) for clause in read)
     return found
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from tracescore.errors import JudgeError
 from tracescore.judge.embedded import lexicon
 from tracescore.judge.embedded.reference import resolve
 from tracescore.judge.embedded.sentences import sentences
@@ -18,6 +19,8 @@ _PREPOSITIONS = lexicon.words("prepositions")
 _PRONOUNS = lexicon.words("pronouns")
 FIXED_PAIRS = frozenset(lexicon.lines("fixed_pairs"))
 """Nouns joined by `and` that name one thing."""
+MAX_WHOLE = 5_000
+"""Characters of a question that is read as one, as no sentence of it asks, or as its answer is only yes or no."""
 MAX_WORDS = 16
 """Of a clause that is searched for joined phrases; in longer ones `and` seldom lists what is asked for."""
 
@@ -77,11 +80,23 @@ _LIKE_ENDINGS = ("ing", "al", "ic", "ed", "ary", "ive", "ous", "port", "er", "es
 
 
 def required_parts(question: str) -> tuple[str, ...]:
-    """The parts of `question`, each readable by itself; the question itself where it is one; none if blank."""
-    asked = [sentence for sentence in sentences(question) if _asks(sentence)] or [question.strip()]
+    """The parts of `question`, each readable by itself; the question itself where it is one; none if blank.
+
+    Raises JudgeError when no sentence asks and the whole is too long.
+    """
+    asked = [sentence for sentence in sentences(question) if _asks(sentence)] or [whole(question)]
     parts = [part for sentence in asked for clause in _clauses(sentence) for part in _listed(clause)]
     first, *others = parts
     return tuple(dict.fromkeys(filter(None, map(_tidy, [first, *(resolve(part, first) for part in others)]))))
+
+
+def whole(question: str) -> str:
+    """The question where it has to be read as one; JudgeError when it is too long for that."""
+    stripped = question.strip()
+    if len(stripped) > MAX_WHOLE:
+        expected = f"at most {MAX_WHOLE} characters expected of a question that is read as one"
+        raise JudgeError("judge_input_too_long", f"{expected}; got {len(stripped)}")
+    return stripped
 
 
 def _asks(sentence: str) -> bool:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -74,8 +76,12 @@ _HEDGE = re.compile(
     r"(?i)(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|more than|just under|just over|"
     r"some|circa|ca\.?|etwa|rund|ungefähr|knapp|environ|unos)|~|≈|约|約|大约)\s*$"
 )
+_LONGEST_HEDGE = 24
+"""Characters, blanks included."""
 HEDGED_TOLERANCE = 0.05
 """`about 400` may stand for 418: rounding to two digits moves a number by at most this share."""
+EXACT_TOLERANCE = 1e-6
+"""Share by which the floating-point results of two conversions of units may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,17 +101,18 @@ class Quantity:
     rounded: bool = False
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def quantities(text: str) -> tuple[Quantity, ...]:
     """All numbers of `text`: digits of any script, spelled-out numbers, dates by component, times of day."""
     text = _ascii_digits(text)
     found: list[Quantity] = []
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(text))
     for pattern, read in _READERS:
         for match in pattern.finditer(text):
-            if not any(match.start() < end and start < match.end() for start, end in taken):
-                found.extend(read(match, bool(_HEDGE.search(text[: match.start()]))))
-                taken.append(match.span())
+            start, end = match.span()
+            if taken.find(1, start, end) < 0:
+                found.extend(read(match, bool(_HEDGE.search(text, max(0, start - _LONGEST_HEDGE), start))))
+                taken[start:end] = b"\x01" * (end - start)
     return tuple(sorted(found, key=lambda q: q.start))
 
 
@@ -113,7 +120,7 @@ def same(a: Quantity, b: Quantity) -> bool:
     """Whether two numbers say the same; a missing unit agrees with any."""
     if a.dimension and b.dimension and not _comparable(a.dimension, b.dimension):
         return False
-    tolerance = HEDGED_TOLERANCE if a.rounded or b.rounded else 1e-6
+    tolerance = HEDGED_TOLERANCE if a.rounded or b.rounded else EXACT_TOLERANCE
     bare = not (a.dimension and b.dimension)
     for x in _readings(a, bare):
         for y in _readings(b, bare):
@@ -122,16 +129,54 @@ def same(a: Quantity, b: Quantity) -> bool:
     return False
 
 
+def equal(a: str, b: str) -> list[tuple[Sequence[Quantity], Sequence[Quantity]]]:
+    """Numbers of `a`, each kind with the numbers of `b` that say the same."""
+    theirs = _numbers(b)
+    found = ((ours, theirs.like(ours[0])) for ours in _numbers(a).alike)
+    return [(ours, same_as) for ours, same_as in found if same_as]
+
+
 def missing(claim: str, evidence: str) -> tuple[Quantity, ...]:
     """The firm numbers of `claim` that `evidence` does not state."""
-    stated = quantities(evidence)
-    return tuple(q for q in quantities(claim) if q.firm and not any(same(q, s) for s in stated))
+    stated = _numbers(evidence)
+    return tuple(q for q in quantities(claim) if q.firm and not stated.like(q))
 
 
 def rivals(claim: str, evidence: str) -> bool:
     """Whether `evidence` has, for a number of `claim` that it does not state, another of the same kind."""
-    stated = [q for q in quantities(evidence) if q.firm]
-    return any(any(_comparable(q.dimension, s.dimension) for s in stated) for q in missing(claim, evidence))
+    kinds = {q.dimension for q in quantities(evidence) if q.firm}
+    return any(any(_comparable(q.dimension, kind) for kind in kinds) for q in missing(claim, evidence))
+
+
+class _Numbers:
+    """The numbers of one text: `alike` in lists of those that differ in their places alone, and sorted by value.
+
+    So two texts full of numbers are compared without a look at every pair.
+    """
+
+    def __init__(self, found: Sequence[Quantity]) -> None:
+        kinds: dict[tuple[object, ...], list[Quantity]] = {}
+        for q in found:
+            kinds.setdefault((q.values, q.dimension, q.firm, q.rounded), []).append(q)
+        self.alike = list(kinds.values())
+        readings = [(value, place) for place, (q, *_) in enumerate(self.alike) for value in _readings(q, bare=True)]
+        self._sorted = sorted(readings)
+        self._rounded = any(q.rounded for q in found)
+
+    def like(self, q: Quantity) -> list[Quantity]:
+        """Those that say the same as `q`."""
+        near = 1 - (HEDGED_TOLERANCE if q.rounded or self._rounded else 2 * EXACT_TOLERANCE)
+        places: set[int] = set()
+        for value in _readings(q, bare=True):
+            first = bisect_left(self._sorted, (value * near, -1))
+            last = bisect_right(self._sorted, (value / near, len(self.alike)))
+            places.update(place for _, place in self._sorted[first:last])
+        return [other for place in sorted(places) if same(q, self.alike[place][0]) for other in self.alike[place]]
+
+
+@lru_cache(maxsize=1024)
+def _numbers(text: str) -> _Numbers:
+    return _Numbers(quantities(text))
 
 
 def _comparable(a: str, b: str) -> bool:

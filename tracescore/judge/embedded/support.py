@@ -36,6 +36,8 @@ PHRASE = 3
 _VERB = re.compile(
     r"(?i)\b(?:is|are|was|were|be|do|does|did|has|have|had|can|will|may|must|not|never|no|ist|sind|nicht)\b"
 )
+NAMES = 32
+"""Names of a statement that are looked for: each unknown one is held against every word of the evidence."""
 GIVEN = 0.1
 """Share of its weight that a word of the question keeps where it is given and only the rest is news."""
 
@@ -71,10 +73,9 @@ def support(
     `given` holds stems of words that need no support. Where `denies` is not None the statement is a yes or no to
     the question that `statement` holds, and only the evidence is searched for negations.
     """
-    same = key(statement.text)
-    for sentence in evidence.every:
-        if same and key(sentence) == same:
-            return Support(1.0, 1.0, conflict=False, quote=sentence)
+    said = key(statement.text)
+    if said and said in evidence.verbatim:
+        return Support(1.0, 1.0, conflict=False, quote=evidence.verbatim[said])
     if not statement.words or not evidence.terms:
         return NOTHING
     weights = statement.weights * np.array([GIVEN if w.stem in given else 1.0 for w in statement.words])
@@ -94,7 +95,7 @@ def support(
     name = _has_unknown_name(statement, evidence, given)
     score = aligned * DIFFERS ** (number + negation + name)
     conflict = negation or (number and rivals(statement.text, text))
-    return Support(score, aligned, conflict, evidence.sentences[chosen[0]])
+    return Support(score, aligned, conflict, window[0].text)
 
 
 def _window(best: Floats, weights: Floats) -> list[int]:
@@ -131,8 +132,10 @@ def _negation_differs(statement: Terms, sentence: Terms, table: Floats) -> bool:
 
 def _has_unknown_name(statement: Terms, evidence: Evidence, given: frozenset[str]) -> bool:
     """Whether `statement` names what stands nowhere in the evidence."""
-    known = [word for terms in evidence.terms for word in terms.words]
     return any(
-        name.stem not in given and not any(resembles(name, word) for word in known) and not is_acronym(name, known)
-        for name in names(statement.text)
+        name.stem not in given
+        and name.stem not in evidence.stems
+        and not is_acronym(name, evidence.initials)
+        and not resembles(name, evidence.stems)
+        for name in names(statement.text)[:NAMES]
     )

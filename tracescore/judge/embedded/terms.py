@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from functools import lru_cache
 
 from tracescore.judge.embedded import lexicon
@@ -43,7 +44,7 @@ class Word:
     is_function: bool
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def words(text: str) -> tuple[Word, ...]:
     """The words of `text`; a character each in Chinese and Japanese."""
     return tuple(_word(match) for match in _WORD.finditer(text))
@@ -92,7 +93,7 @@ SCOPE = 3
 """Content words behind a negation that it bears on, unless a comma or conjunction comes first."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def negated(text: str) -> frozenset[int]:
     """Positions in `words(text)` of the content words that a negation before them bears on."""
     found = words(text)
@@ -147,17 +148,21 @@ def names(text: str) -> tuple[Word, ...]:
     return () if is_heading or _GERMAN.search(text) else tuple(capital)
 
 
-def resembles(word: Word, other: Word) -> bool:
-    """Whether two spellings may be of one name: forms, shared beginnings (Canada, Canadian), small slips."""
-    a, b = word.stem, other.stem
-    if a == b or min(len(a), len(b)) < 4:
-        return a == b
-    shared = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
-    return shared >= max(4, 0.6 * max(len(a), len(b))) or SequenceMatcher(None, a, b).ratio() >= 0.8
+def resembles(word: Word, stems: Iterable[str]) -> bool:
+    """Whether a spelling may be of one of the names: forms, shared beginnings (Canada, Canadian), small slips."""
+    name = word.stem
+    near = [s for s in stems if s == name or min(len(s), len(name)) >= max(4, 0.6 * max(len(s), len(name)))]
+    if len(name) < 4 or name in near:
+        return name in near
+    return any(_begin_alike(name, s) for s in near) or bool(get_close_matches(name, near, n=1, cutoff=0.8))
 
 
-def is_acronym(word: Word, of: Sequence[Word]) -> bool:
-    """Whether `word` is made of the first letters of words in a row."""
+def _begin_alike(a: str, b: str) -> bool:
+    share = max(4, math.ceil(0.6 * max(len(a), len(b))))
+    return a[:share] == b[:share]
+
+
+def is_acronym(word: Word, initials: str) -> bool:
+    """Whether `word` is made of the first letters of words in a row, whose `initials` these are."""
     letters = word.folded.replace(".", "")
-    initials = "".join(other.folded[0] for other in of)
     return word.text.isupper() and len(letters) >= 2 and letters in initials

@@ -1,0 +1,107 @@
+"""What only the whole configuration can tell: settings that contradict each other, and secrets that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from tracescore.config import Config, Exporters
+from tracescore.config_gold import Gold, HttpTarget, TraceTarget
+from tracescore.config_types import Secret, host_port, is_loopback, target_of
+from tracescore.errors import UsageError
+from tracescore.model import LIVE_MEASURES
+
+
+class Conflict(NamedTuple):
+    """A problem between settings: the path it is reported at, what is wrong, and the paths of all it comes from."""
+
+    path: str
+    what: str
+    between: tuple[str, ...]
+
+
+def listeners(config: Config) -> dict[str, str]:
+    """Every address the service listens on, by the path of its setting."""
+    return {
+        "receiver.grpc.listen": config.receiver.grpc.listen,
+        "receiver.http.listen": config.receiver.http.listen,
+        "exporters.prometheus.listen": config.exporters.prometheus.listen,
+        "web.listen": config.web.listen,
+    }
+
+
+def cross_checks(config: Config) -> list[Conflict]:
+    """Problems between settings."""
+    found: list[Conflict] = []
+
+    def conflict(path: str, what: str, *others: str) -> None:
+        found.append(Conflict(path, what, (path, *others)))
+
+    if not config.measures:
+        conflict("measures", f"at least one of {', '.join(LIVE_MEASURES)} expected; got an empty list")
+    ours = {path: host_port(address) for path, address in listeners(config).items()}
+    taken: dict[int, str] = {}
+    for path, (_, port) in ours.items():
+        if port and port in taken:
+            conflict(path, f"port {port} is already used by {taken[port]}; choose another", taken[port])
+        taken[port] = path
+    if config.gold is not None and config.gold.store is not None and config.gold.store == config.spool.path:
+        conflict("gold.store", "a file of its own expected; got the one of spool.path", "spool.path")
+    for path, target, what in (*_destinations(config.exporters), *_asked(config.gold)):
+        hit = [each for each, listener in ours.items() if _reaches(target, listener)]
+        if hit:
+            conflict(path, f"is a listener of this very service: {what} would come back", *hit)
+    forward = config.exporters.forward
+    if forward is not None and forward.attach == "hold" and config.spool.path is None:
+        what = "required by exporters.forward.attach: hold, or a crash would lose spans"
+        conflict("spool.path", what, "exporters.forward.attach")
+    if config.web.token is None and not is_loopback(ours["web.listen"][0]):
+        what = f"required because the page listens on {config.web.listen}, not on loopback"
+        conflict("web.token", what, "web.listen")
+    if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
+        what = "the embedded judge works on a local model; set kind: sentence_transformers"
+        conflict("embedder.kind", what, "judge.kind")
+    return found
+
+
+def missing_secrets(settings: BaseModel, *path: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The steps to every secret below `path` that cannot be read, and why."""
+    for name, value in settings:
+        nested = value.items() if isinstance(value, dict) else [("", value)]
+        for key, each in nested:
+            steps = (*path, name, key) if key else (*path, name)
+            if isinstance(each, Secret):
+                where = ".".join(steps)
+                try:
+                    each.read(where)
+                except UsageError as error:
+                    yield steps, str(error).removeprefix(f"{where}: ")
+            elif isinstance(each, BaseModel):
+                yield from missing_secrets(each, *steps)
+
+
+def _destinations(exporters: Exporters) -> Iterator[tuple[str, tuple[str, int], str]]:
+    """What is sent to on the service's own account: the path of the setting, host and port, and what is sent."""
+    if exporters.otlp is not None:
+        yield "exporters.otlp.endpoint", exporters.otlp.target, "scores"
+    if exporters.phoenix is not None:
+        yield "exporters.phoenix.endpoint", target_of(exporters.phoenix.endpoint, 80), "scores"
+    if exporters.forward is not None:
+        for name, url, usual in (("http", exporters.forward.http, 80), ("grpc", exporters.forward.grpc, 4317)):
+            if url is not None:
+                yield f"exporters.forward.{name}", target_of(url, usual), "what is received"
+
+
+def _asked(gold: Gold | None) -> Iterator[tuple[str, tuple[str, int], str]]:
+    """Who is asked gold questions, likewise."""
+    if gold is not None and isinstance(gold.target, HttpTarget | TraceTarget):
+        yield "gold.target.url", target_of(gold.target.url, 80), "questions"
+
+
+def _reaches(target: tuple[str, int], listener: tuple[str, int]) -> bool:
+    """Whether a listener hears what is sent to `target`: it has that very name, or both are this machine's own."""
+    both = (target[0], listener[0])
+    here = all(is_loopback(host) or host in {"0.0.0.0", "::"} for host in both)  # noqa: S104 - compared, not bound
+    return target[1] == listener[1] and (here or both[0] == both[1])
