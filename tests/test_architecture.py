@@ -12,7 +12,7 @@ from tracescore import errors
 
 PACKAGE = Path(__file__).parent.parent / "tracescore"
 
-FOUNDATION = {"model", "errors", "formulas", "config", "config_types", "logs"}
+FOUNDATION = {"model", "errors", "formulas", "config", "config_types", "config_gold", "logs"}
 """What any stage may import, whether it does at present or not."""
 
 GROUND: dict[str, set[str]] = {
@@ -22,11 +22,13 @@ GROUND: dict[str, set[str]] = {
     "formulas": set(),
     "logs": set(),
     "config_types": {"errors"},
-    "config": {"config_types", "formulas", "model"},
+    "config_gold": {"config_types"},
+    "config": {"config_gold", "config_types", "formulas", "model"},
     "config_yaml": {"errors"},
-    "config_checks": {"config", "config_types", "errors", "model"},
+    "config_checks": {"config", "config_gold", "config_types", "errors", "model"},
     "config_file": {"config", "config_checks", "config_types", "config_yaml", "errors"},
     "asgi": set(),
+    "labels": set(),
     "wire": set(),
     "together": set(),
     "retrying": set(),
@@ -48,13 +50,15 @@ STAGES: dict[str, set[str]] = {
     "judge": {"embedder", "openai_endpoint", "retrying", "together"},
     "evaluators": {"embedder", "judge", "together"},
     "drift": set(),
-    "exporters": {"__init__", "asgi", "buckets", "drift", "retrying", "wire"},
+    "exporters": {"__init__", "asgi", "buckets", "drift", "labels", "retrying", "wire"},
+    "gold": {"labels", "retrying"},
     "spool": set(),
     "restart": {"assembly", "exporters", "interactions", "ledger", "spool"},
     "keeper": {"assembly", "exporters", "interactions", "judge", "ledger", "pending", "restart", "spool"},
     "web": {"asgi", "ledger"},
     "inspect_files": {"interactions", "receiver"},
     "score_file": {"evaluators", "judge", "together"},
+    "gold_command": {"assembly", "evaluators", "gold", "interactions", "judge", "listener", "receiver", "redaction"},
     "demo": {"service"},
 }
 """What stages, and the places where they meet, import beside the foundation; service and cli may import anything."""

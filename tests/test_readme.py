@@ -17,6 +17,9 @@ from tests.sample_app import provider
 from tracescore.cli import app
 from tracescore.config import Config, Interactions
 from tracescore.config_file import parse
+from tracescore.config_gold import Gold, HttpTarget, OpenAITarget, PythonTarget, TraceTarget
+from tracescore.gold.items import load
+from tracescore.gold.results import GOLD_MEASURES
 from tracescore.interactions import read
 from tracescore.interactions.table import CONVENTIONS
 from tracescore.model import LIVE_MEASURES, RawTrace
@@ -31,8 +34,21 @@ SHELL_BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
 
 
 @pytest.mark.parametrize("block", YAML_BLOCKS, ids=lambda block: block.split("\n")[0])
-def test_every_configuration_shown_is_valid(block: str) -> None:
-    parse(block, "README.md")
+def test_every_configuration_and_gold_set_shown_is_valid(block: str, tmp_path: Path) -> None:
+    if block.startswith("- "):
+        (tmp_path / "gold.yaml").write_text(block)
+        assert load(tmp_path / "gold.yaml").items
+    else:
+        parse(block, "README.md")
+
+
+def test_every_setting_of_the_gold_set_is_shown() -> None:
+    section = (
+        README.split("## The gold set")[1].split("\n## Judges")[0] + README.split("# gold: ")[1].split("shutdown")[0]
+    )
+    for settings in (Gold, HttpTarget, OpenAITarget, PythonTarget, TraceTarget):
+        missing = {name for name in settings.model_fields if not re.search(rf"\b{name}\b", section)}
+        assert not missing, settings
 
 
 def test_the_reference_shows_every_setting_with_its_default() -> None:
@@ -61,10 +77,15 @@ def test_the_spans_shown_are_read_as_a_complete_interaction() -> None:
 def test_every_command_and_option_shown_exists() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
     for line in "\n".join(SHELL_BLOCKS).splitlines():
-        for name, options in re.findall(r"tracescore (\w+)((?: [^&|]*)?)", line.replace("docker run", "")):
+        for name, options in re.findall(
+            r"tracescore (\w+(?: (?:run|pin)\b)?)((?: [^&|]*)?)", line.replace("docker run", "")
+        ):
             if "docker" in line or "pip install" in line.split("tracescore")[0].split("&&")[-1]:
                 continue
-            known = {option for parameter in commands[name].params for option in parameter.opts}
+            command = commands[name.split()[0]]
+            for inner in name.split()[1:]:
+                command = command.commands[inner]
+            known = {option for parameter in command.params for option in parameter.opts}
             assert set(re.findall(r"(?<!\w)--?[a-z-]+", options)) <= known, line
 
 
@@ -91,7 +112,7 @@ def test_the_metrics_that_only_a_judge_on_the_network_has_are_marked() -> None:
     assert names == families(ON_THE_NETWORK) - families("{}")
 
 
-def test_the_table_of_metrics_is_what_the_service_exposes() -> None:
+def test_the_table_of_metrics_is_what_the_service_exposes(tmp_path: Path) -> None:
     settings = ON_THE_NETWORK
     settings += (
         "exporters:\n  otlp: {endpoint: 'http://elsewhere:4318'}\n  phoenix: {endpoint: 'http://elsewhere:6006'}\n"
@@ -99,9 +120,12 @@ def test_the_table_of_metrics_is_what_the_service_exposes() -> None:
     settings += "  forward: {http: 'http://elsewhere:4318', attach: hold}\n"
     settings += "redaction: {patterns: [email]}\n"
     settings += "spool: {path: /nowhere/spool}\n"
+    (tmp_path / "gold.yaml").write_text("[{question: q, reference: r}]")
+    settings += f"gold: {{set: '{tmp_path / 'gold.yaml'}', target: {{kind: http, url: 'http://elsewhere'}}}}\n"
     shown = set()
     for name in re.findall(r"`(tracescore_[\w<>]+)`", METRICS):
-        shown |= {name.replace("<measure>", measure) for measure in LIVE_MEASURES} if "<" in name else {name}
+        measures = GOLD_MEASURES if "_gold_" in name else LIVE_MEASURES
+        shown |= {name.replace("<measure>", measure) for measure in measures} if "<" in name else {name}
     assert shown == families(settings)
 
 
@@ -133,8 +157,11 @@ def test_nothing_is_left_to_be_filled_in() -> None:
 
 
 def test_help_of_every_command_is_one_screen() -> None:
-    for name in ("serve", "check", "inspect", "score", "demo"):
+    for name in ("serve", "check", "inspect", "score", "demo", "gold", "gold run", "gold pin"):
         done = subprocess.run(
-            [sys.executable, "-m", "tracescore.cli", name, "--help"], capture_output=True, text=True, check=True
+            [sys.executable, "-m", "tracescore.cli", *name.split(), "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
         )
         assert 0 < done.stdout.count("\n") < 40

@@ -10,7 +10,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
@@ -32,6 +32,7 @@ from tracescore.model import MEASURES
 
 if TYPE_CHECKING:
     from tracescore.embedder import Embedder
+    from tracescore.gold_command import Checks
     from tracescore.service import Scorer
 
 app = typer.Typer(
@@ -49,6 +50,9 @@ OtlpOut = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(metavar="URL", help="Also send the scores to this OTLP endpoint (port 4317: gRPC, else HTTP)."),
 ]
+
+gold = typer.Typer(no_args_is_help=True, help="Correctness on a set of questions with known answers.")
+app.add_typer(gold, name="gold")
 
 SCORE_KEYS = "A line each: question, answer, contexts?, reference?, history?"
 
@@ -153,9 +157,11 @@ def _print_json(row: object) -> None:
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Configuration file.")],
     *,
-    probe: Annotated[bool, typer.Option("--probe", help="Also ask the judge and the embedder.")] = False,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Also ask the judge, the embedder and the app of the gold set.")
+    ] = False,
 ) -> None:
-    """Validates a configuration and opens nothing; with --probe, asks the judge and the embedder."""
+    """Validates a configuration and opens nothing; with --probe, asks those that it names."""
     logs.to_stderr(logging.ERROR)
     config = config_file.load(file, secrets=True)
     from tracescore.service import Service
@@ -166,22 +172,28 @@ def check(
         _run(partial(_probe, service.scorer, config, failures))
         if failures:
             raise UsageError("\ntracescore: ".join(failures))
-    typer.echo(f"{file}: fine; judge {service.scorer.judge.name}, measures {', '.join(config.measures)}")
+    asked = f", gold set {service.gold.runner.name}" if service.gold.runner else ""
+    typer.echo(f"{file}: fine; judge {service.scorer.judge.name}, measures {', '.join(config.measures)}{asked}")
 
 
 async def _probe(scorer: Scorer, config: Config, failures: list[str]) -> None:
     """Asks the judge and, where one is needed, the embedder; says where it asked and adds what failed to `failures`."""
-    asked = {f"judge {scorer.judge.name} {_where(config.judge)}": scorer.judge.probe}
+    asked: dict[str, Callable[[], Awaitable[str | None]]] = {}
+    asked[f"judge {scorer.judge.name} {_where(config.judge)}"] = scorer.judge.probe
     if scorer.embedder is not None:
         asked[f"embedder {scorer.embedder.name} {_where(config.embedder)}"] = partial(_embed, scorer.embedder)
+    if config.gold is not None:
+        from tracescore.gold_command import probe
+
+        asked[f"gold set {config.gold.set}"] = partial(probe, config)
     try:
         for what, ask in asked.items():
             try:
-                await ask()
+                said = await ask()
             except TracescoreError as error:
                 failures.append(f"{what}: {error}")
             else:
-                typer.echo(f"{what}: answers")
+                typer.echo(f"{what}: {said or 'answers'}")
     finally:
         await scorer.close()
 
@@ -253,6 +265,77 @@ async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageErro
                 progress.advance(task)
     finally:
         await scorer.close()
+
+
+@gold.command("run")
+def gold_run(
+    *,
+    config: ConfigPath = None,
+    fail_under: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(metavar="[MEASURE=]VALUE", help="Status 1 when the mean is lower; without MEASURE: factual."),
+    ] = None,
+    compare_with: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="PINNED|LAST|FILE.json", help="Status 1 when a measure fell against it."),
+    ] = None,
+    report: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Option(metavar="FILE", help="Write the result to FILE.md, .json or .xml (JUnit)."),
+    ] = None,
+    release: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="TEXT", help="The release that answers, where neither target nor traces tell."),
+    ] = None,
+) -> None:
+    """Asks the app the whole gold set now and scores the answers."""
+    from tracescore.gold_command import Checks
+
+    logs.to_stderr(logging.WARNING if sys.stderr.isatty() else logging.INFO)
+    checks = Checks.of(fail_under or [], compare_with, report or [], release)
+    failures: list[str] = []
+    _run(partial(_gold_run, _configured(config), checks, failures.extend))
+    for failure in failures:
+        sys.stderr.write(f"tracescore gold run: {failure}\n")
+    if failures:
+        raise typer.Exit(1)
+
+
+async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str]], None]) -> None:
+    from tracescore import gold_command
+    from tracescore.service import Scorer
+
+    scorer = Scorer(config, config.measures, CollectorRegistry())
+    try:
+        with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
+
+            def begin(total: int) -> Callable[[], None]:
+                return partial(progress.advance, progress.add_task("gold run", total=total))
+
+            made = await gold_command.run(config, scorer.judge, scorer.gold_evaluators, checks, begin)
+    finally:
+        await scorer.close()
+    for measure, found in made.run.estimates(made.min_scored).items():
+        interval = f"{found.lower:.3f} to {found.upper:.3f}"
+        sys.stdout.write(f"{measure:20} {found.mean:.3f}  ({interval}; {found.scored} of {found.of} items)\n")
+    for note in made.notes:
+        sys.stderr.write(f"tracescore gold run: {note}\n")
+    fail(made.failures)
+
+
+@gold.command("pin")
+def gold_pin(
+    *,
+    config: ConfigPath = None,
+    release: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="TEXT", help="Of this release; without it of the one that ran last."),
+    ] = None,
+) -> None:
+    """Makes the last three good runs the reference that later ones are compared with."""
+    from tracescore.gold_command import pin
+
+    sys.stdout.write(pin(_configured(config), release) + "\n")
 
 
 @app.command()

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from tracescore.config_gold import Gold
 from tracescore.config_types import (
     Address,
     Duration,
@@ -190,6 +191,15 @@ class OpenAIEmbedder(Section):
 EmbedderSettings = Annotated[LocalEmbedder | OpenAIEmbedder, Field(discriminator="kind")]
 
 
+class Correctness(Section):
+    """How an answer is held against its reference."""
+
+    method: Literal["claims", "verdict", "similarity"] = "claims"
+    """Claim by claim; one verdict of the judge; whether the two texts are alike."""
+    threshold: float = Field(default=0.8, gt=0, le=1)
+    """The cosine from which two texts are alike."""
+
+
 class Evaluators(Section):
     """How the measures are computed."""
 
@@ -200,6 +210,7 @@ class Evaluators(Section):
     weights: tuple[float, float] = Field(default=(0.75, 0.25), strict=False)
     """Of the factual part and the similarity in answer_correctness."""
     beta: float = Field(default=1.0, ge=0)
+    correctness: Correctness = Correctness()
     max_pending: int = Field(default=10_000, ge=1)
     """Interactions waiting for the judge; the newest beyond that are shed and counted."""
     max_pending_size: Size = Field(default=256 * 2**20, ge=1)
@@ -351,5 +362,6 @@ class Config(Section):
     drift: Drift = Drift()
     exporters: Exporters = Exporters()
     web: Web = Web()
+    gold: Gold | None = None
     shutdown_grace: Duration = 25.0
     """Time to finish what was received after SIGTERM; under the 30 s that orchestrators usually allow."""

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from tracescore.config import Config, Exporters
+from tracescore.config_gold import Gold, HttpTarget, TraceTarget
 from tracescore.config_types import Secret, host_port, is_loopback, target_of
 from tracescore.errors import UsageError
 from tracescore.model import LIVE_MEASURES
@@ -46,7 +47,9 @@ def cross_checks(config: Config) -> list[Conflict]:
         if port and port in taken:
             conflict(path, f"port {port} is already used by {taken[port]}; choose another", taken[port])
         taken[port] = path
-    for path, target, what in _destinations(config.exporters):
+    if config.gold is not None and config.gold.store is not None and config.gold.store == config.spool.path:
+        conflict("gold.store", "a file of its own expected; got the one of spool.path", "spool.path")
+    for path, target, what in (*_destinations(config.exporters), *_asked(config.gold)):
         hit = [each for each, listener in ours.items() if _reaches(target, listener)]
         if hit:
             conflict(path, f"is a listener of this very service: {what} would come back", *hit)
@@ -89,6 +92,12 @@ def _destinations(exporters: Exporters) -> Iterator[tuple[str, tuple[str, int], 
         for name, url, usual in (("http", exporters.forward.http, 80), ("grpc", exporters.forward.grpc, 4317)):
             if url is not None:
                 yield f"exporters.forward.{name}", target_of(url, usual), "what is received"
+
+
+def _asked(gold: Gold | None) -> Iterator[tuple[str, tuple[str, int], str]]:
+    """Who is asked gold questions, likewise."""
+    if gold is not None and isinstance(gold.target, HttpTarget | TraceTarget):
+        yield "gold.target.url", target_of(gold.target.url, 80), "questions"
 
 
 def _reaches(target: tuple[str, int], listener: tuple[str, int]) -> bool:

@@ -13,6 +13,7 @@ TracescoreError
 │   ├── JudgeUnreachable  no answer at all (or 429): try again later, nothing is wrong with the judge
 │   └── JudgeUnfit        answered, but cannot do the work: refused at the start with what to change
 │       └── Rejected      does not take such a request; another dialect may be what it takes (judge/chat.py)
+├── TargetFailed          the app under a gold run gave no answer that can be read
 └── EmbedderError         the embedder gave no usable vectors
 """
 
@@ -83,3 +84,15 @@ class JudgeUnfit(JudgeError):
 
 class EmbedderError(TracescoreError):
     """The embedder gave no usable vectors; the text is safe to log."""
+
+
+class TargetFailed(TracescoreError):
+    """The app that a gold run asks gave no answer that can be read.
+
+    `reason` is one of a closed list (gold/targets); `detail` says what came and what to change, without its texts.
+    `again`: another attempt may go better, after `wait` seconds where the app said how long.
+    """
+
+    def __init__(self, reason: str, detail: str, *, again: bool = False, wait: float | None = None) -> None:
+        self.reason, self.detail, self.again, self.wait = reason, detail, again, wait
+        super().__init__(f"{reason}: {detail}")

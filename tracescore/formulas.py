@@ -63,6 +63,14 @@ def faithfulness(supported: int, claims: int) -> float | None:
     return supported / claims if claims else None
 
 
+def coverage(covered: int, claims: int) -> float | None:
+    """Claims of a reference that the answer makes, over all of the reference's; None without claims.
+
+    Raises ValueError unless 0 <= covered <= claims. The recall of answer correctness.
+    """
+    return faithfulness(covered, claims)
+
+
 def f_beta(tp: int, fp: int, fn: int, beta: float = 1.0) -> float | None:
     """F measure of claims: beta > 1 favours recall. None when there is nothing to compare (all are 0).
 
@@ -210,3 +218,39 @@ def _signed_root(c: Vector) -> float:
     if abs(r) < 1e-6:
         return 0.0
     return r + math.log(u * math.sqrt(float((q * q).sum())) / r) / r
+
+
+# ---------------------------------------------------------------- two runs over the same items
+
+
+def sign_flip_p(differences: ArrayLike, weights: ArrayLike, draws: int = 20_000) -> float:
+    """One-sided p value of paired differences, shape (n,): how likely a weighted mean as low as theirs is by chance.
+
+    If nothing changed, each difference could as well have had the other sign (Fisher's sign-flip test). All signs are
+    tried where at most 14 differences are not 0, else `draws` random ones from a fixed seed, with the observed signs
+    counted among them (Phipson & Smyth 2010), so that the result is never 0. Nothing but zeros gives 1.
+    """
+    moved = np.asarray(differences, dtype=np.float64) * np.asarray(weights, dtype=np.float64)
+    moved = moved[moved != 0]
+    if moved.size == 0:
+        return 1.0
+    limit = float(moved.sum()) + 1e-12 * float(np.abs(moved).sum())
+    if moved.size <= 14:
+        signs = 1 - 2 * (np.arange(2**moved.size)[:, None] >> np.arange(moved.size) & 1)
+        return float(np.mean((signs * moved).sum(axis=1) <= limit))
+    random, low = np.random.default_rng(0), 1
+    for start in range(0, draws, 1_000):
+        signs = random.integers(0, 2, size=(min(1_000, draws - start), moved.size)) * 2 - 1
+        low += int(np.count_nonzero((signs * moved).sum(axis=1) <= limit))
+    return low / (draws + 1)
+
+
+def mcnemar_p(worse: int, better: int) -> float:
+    """One-sided exact McNemar test: how likely so many of the items that changed sides got worse by chance.
+
+    The binomial tail P(X >= worse) of worse + better coin flips; 1 when none changed. ValueError for negative counts.
+    """
+    if min(worse, better) < 0:
+        raise ValueError(f"counts are not negative; got {worse} and {better}")
+    changed = worse + better
+    return float(sum(math.comb(changed, k) for k in range(worse, changed + 1)) / 2**changed)

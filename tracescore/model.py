@@ -166,7 +166,7 @@ class Interaction:
     question or answer was not in the telemetry; an empty answer was there and blank. `unusable` names the
     fields ("question", "answer", "contexts") whose text is truncated, redacted or partial and must not be
     scored. `slices` are the bounded extra dimensions (route, tenant, turn). `weight` is 1 / probability of
-    being scored.
+    being scored. `reference` and `required` (the parts that an answer must have) are a gold item's.
     """
 
     trace_id: str
@@ -178,6 +178,7 @@ class Interaction:
     context_source: ContextSource = "none"
     history: tuple[Message, ...] = ()
     reference: str | None = None
+    required: tuple[str, ...] = ()
     service: str = "unknown"
     release: str = "unknown"
     environment: str = "unknown"
@@ -201,6 +202,24 @@ class Interaction:
         """Bytes that its texts take in memory."""
         turns = (turn.text for turn in self.history)
         return sum(map(sys.getsizeof, (self.question, self.answer, self.reference, *self.contexts, *turns)))
+
+
+@dataclass(frozen=True, slots=True)
+class GoldItem:
+    """A question with its reference answer, one row of a gold set.
+
+    `required` are the parts that an answer must have, where they are given; `contexts` are for apps that take the
+    passages with the question; `weight` counts in every mean over the set.
+    """
+
+    id: str
+    question: str
+    reference: str
+    tags: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    history: tuple[Message, ...] = ()
+    weight: float = 1.0
 
 
 # ---------------------------------------------------------------- evaluations

@@ -55,6 +55,7 @@ class Redactor:
             question=None if of.question is None else self.text(of.question),
             answer=None if of.answer is None else self.text(of.answer),
             reference=None if of.reference is None else self.text(of.reference),
+            required=tuple(map(self.text, of.required)),
             contexts=tuple(map(self.text, of.contexts)),
             history=tuple(replace(message, text=self.text(message.text)) for message in of.history),
             conversation_id=self.text(of.conversation_id),

@@ -28,9 +28,14 @@ from tracescore.assembly import Assembly
 from tracescore.config import Config
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
-from tracescore.evaluators import build_evaluators, evaluate_all
+from tracescore.evaluators import Evaluator, build_evaluators, evaluate_all
 from tracescore.exporters import Exporter, build_exporters, build_forwarder, build_hold
 from tracescore.exporters.exposition import Health, metrics_app
+from tracescore.gold.marks import Marks
+from tracescore.gold.runner import GoldRunner
+from tracescore.gold.series import GoldSeries
+from tracescore.gold.traffic import GoldTraffic
+from tracescore.gold.view import view
 from tracescore.interactions import MARKERS, content_switch, read
 from tracescore.interactions.once import Once
 from tracescore.interactions.report import Report, own_keys
@@ -68,6 +73,8 @@ class Scorer:
         self.embedder = build_embedder(config.embedder, registry) if _embeds(config, measures) else None
         self.judge = build_judge(config.judge, self.embedder, registry)
         self.evaluators = build_evaluators(measures, config.evaluators, self.embedder)
+        with_reference = (*measures, "answer_correctness") if config.gold else ()
+        self.gold_evaluators = build_evaluators(with_reference, config.evaluators, self.embedder)
 
     async def close(self) -> None:
         """Closes the connections to judge and embedder."""
@@ -78,7 +85,9 @@ class Scorer:
 
 def _embeds(config: Config, measures: Sequence[Measure]) -> bool:
     """Whether anything needs vectors, so that a judge on the network can do without a local model."""
-    similarity = "answer_correctness" in measures and config.evaluators.weights[1] > 0
+    alike = {"claims": config.evaluators.weights[1] > 0, "verdict": False, "similarity": True}
+    correctness = "answer_correctness" in measures or config.gold is not None
+    similarity = correctness and alike[config.evaluators.correctness.method]
     return config.judge.kind == "embedded" or "answer_relevancy" in measures or similarity
 
 
@@ -120,13 +129,25 @@ class Service:
         self.pending = Pending(config.evaluators, self.registry)
         taking = (self.assembly, self.once, self.ledger, self.exporters)
         self.keeper = Keeper(self.spool, config, *taking, clock, self.hold)
-        admits = self.sampler.admits
+        self.gold = GoldTraffic(config.sampling.salt, self._gold_runner, self.registry)
+        admits = self.gold.besides(self.sampler.admits)
         self.intake = Intake(config.receiver, self.keeper, admits, self.registry, self.forwarder, self.hold)
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
         for stage in ("interactions", "evaluators", "exporters"):
             self.errors.labels(stage)
         self.fit, self.lost = anyio.Event(), anyio.Event()
         """The judge can be asked; it was asked and had gone."""
+
+    def _gold_runner(self, marks: Marks) -> GoldRunner | None:
+        settings, path = self.config.gold, self.config.spool.path
+        if settings is None:
+            return None
+        judge = self.scorer.judge
+        fit = lambda: self.fit.is_set()  # noqa: E731, PLW0108 - the event is another one whenever the judge was lost
+        runner = GoldRunner(settings, path, marks, judge.name, self._evaluate_gold, self.clock, fit)
+        GoldSeries(runner, self.registry)
+        self.pages.gold = partial(view, runner)
+        return runner
 
     async def run(self, stop: anyio.Event, task_status: TaskStatus[dict[str, str]] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serves until `stop` is set, then finishes what was received within `shutdown_grace`.
@@ -145,6 +166,9 @@ class Service:
             prober = await outlasting.enter_async_context(anyio.create_task_group())
             prober.start_soon(self._keep_judge)
             prober.start_soon(self._remind)
+            if self.gold.runner is not None:
+                self.gold.runner.open()
+                prober.start_soon(self.gold.runner.keep_running, stop)
             with anyio.CancelScope() as drain:
                 async with anyio.create_task_group() as stages:
                     for _ in range(config.evaluators.max_concurrency):
@@ -196,6 +220,8 @@ class Service:
         try:
             trace = decode(raw)
             reading = read(trace, self.config.interactions, self.sampler.attributes)
+            if self.gold.took(raw.trace_id, reading.interactions):
+                return Read()
             fresh = self.once.new(trace, reading.interactions)
             self.report.trace(reading, fresh)
             new = {interaction.span_id for interaction in fresh}
@@ -219,7 +245,7 @@ class Service:
         """Interactions -> results, handed to every exporter."""
         while (interaction := await self.pending.take()) is not None:
             try:
-                result = await self._evaluated(interaction)
+                result = await self._evaluated(interaction, self.scorer.evaluators)
             except anyio.get_cancelled_exc_class():
                 if not self.spool.durable:
                     self.ledger.shed(interaction, self.config.measures, "shutdown")
@@ -240,17 +266,20 @@ class Service:
             except Exception as error:  # noqa: BLE001 - one bad result or exporter must not end the stage
                 self._defect("exporters", error)
 
-    async def _evaluated(self, interaction: Interaction) -> Result:
+    async def _evaluated(self, interaction: Interaction, evaluators: Sequence[Evaluator]) -> Result:
         """The interaction's result; one that met a judge that had gone waits for it and is asked again, once."""
         await self.fit.wait()
-        result = await evaluate_all(interaction, self.scorer.evaluators, self.scorer.judge, self.clock)
+        result = await evaluate_all(interaction, evaluators, self.scorer.judge, self.clock)
         if not any(isinstance(each, Unscored) and each.reason == "judge_unreachable" for each in result.evaluations):
             return result
         if self.fit.is_set():
             self.fit = anyio.Event()
             self.lost.set()
         await self.fit.wait()
-        return await evaluate_all(interaction, self.scorer.evaluators, self.scorer.judge, self.clock)
+        return await evaluate_all(interaction, evaluators, self.scorer.judge, self.clock)
+
+    async def _evaluate_gold(self, interaction: Interaction) -> Result:
+        return await self._evaluated(self.redactor.interaction(interaction), self.scorer.gold_evaluators)
 
     async def _keep_judge(self) -> None:
         """Asks the judge until it can do the work, and again whenever it was lost.
@@ -310,7 +339,7 @@ class Service:
 
     async def _close(self) -> None:
         self.report.say()
-        passing_on = [self.forwarder.close] if self.forwarder else []
+        passing_on = [each.close for each in (self.forwarder, self.gold.runner) if each]
         exporting = [exporter.close for exporter in self.exporters]
         for close in (*exporting, *passing_on, self.scorer.close, self.keeper.close):
             with anyio.move_on_after(10):

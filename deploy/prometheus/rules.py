@@ -14,6 +14,7 @@ import yaml
 from deploy.prometheus import alerts
 from deploy.prometheus.alerts import PAGE, SETTINGS
 from deploy.prometheus.estimates import estimates, quality_limit, sums, targets
+from deploy.prometheus.gold import gold_alerts
 
 FILE = Path(__file__).with_name("tracescore.rules.yaml")
 
@@ -44,6 +45,7 @@ def groups() -> dict[str, Any]:
                 "tracescore-estimates": [*sums(), *estimates(), quality_limit()],
                 "tracescore-measurement": [*alerts.broken(), *alerts.measurement_alerts()],
                 "tracescore-quality": [*alerts.burning(), *alerts.quality_alerts()],
+                "tracescore-gold": [*gold_alerts()],
                 "tracescore-upkeep": [*alerts.upkeep_alerts(), *alerts.spending_alerts()],
             }.items()
         ]

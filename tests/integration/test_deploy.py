@@ -20,10 +20,13 @@ from deploy.prometheus import cases, rules
 from tests.results import relevancy, result
 from tests.servers import binary
 from tests.showcase import replicas
+from tracescore.config import Config
 from tracescore.config_file import load
+from tracescore.config_gold import Gold, HttpTarget
 from tracescore.config_types import host_port, is_loopback
 from tracescore.exporters.otlp_messages import evaluation_span
 from tracescore.model import LIVE_MEASURES, Score
+from tracescore.service import Service
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = DEPLOY / "compose" / "compose.yaml"
@@ -72,11 +75,14 @@ def test_every_dashboard_is_committed_and_known_by_a_name_of_its_own() -> None:
     assert len({json.loads(file.read_text())["uid"] for file in files}) == len(files)
 
 
-def test_every_metric_named_in_rules_and_dashboards_is_exposed() -> None:
+def test_every_metric_named_in_rules_and_dashboards_is_exposed(tmp_path: Path) -> None:
     with replicas(1) as (replica,):
         replica.score(dict.fromkeys(LIVE_MEASURES, 0.5))
         replica.ask_judge()
         exposed = {sample.name for family in replica.registry.collect() for sample in family.samples}
+    (tmp_path / "gold.yaml").write_text("[{question: q, reference: r}]")
+    section = Gold(set=str(tmp_path / "gold.yaml"), target=HttpTarget(kind="http", url="http://elsewhere"))
+    exposed |= {family.name for family in Service(Config(gold=section)).registry.collect()}
     of_each = {e.replace("${measure}", measure) for e in _expressions() for measure in LIVE_MEASURES}
     named = {name for expression in of_each for name in METRIC.findall(RECORDED.sub("", expression))}
     assert len(named) > 40

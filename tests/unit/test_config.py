@@ -72,6 +72,54 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "measures: [faithfullness]\n",
         ["f.yaml:1: measures[0]: must be 'answer_relevancy', 'completeness' or 'faithfulness'; got 'faithfullness'"],
     ),
+    "a gold set without a way to the app": (
+        "gold:\n  set: faq.yaml\n",
+        ["f.yaml:1: gold.target: required, but not set"],
+    ),
+    "a gold target of a kind that does not exist": (
+        "gold: {set: faq.yaml, target: {kind: grpc}}\n",
+        ["f.yaml:1: gold.target: kind must be one of 'http', 'openai', 'python', 'trace'; got 'grpc'"],
+    ),
+    "times that no clock shows": (
+        (
+            "gold:\n  set: faq.yaml\n  schedule: 0 25 * * *\n  timezone: Europe/Atlantis\n"
+            "  target: {kind: python, callable: ask}\n"
+        ),
+        [
+            (
+                "f.yaml:3: gold.schedule: a cron expression expected, such as 0 3 * * * (daily at 3): Bad hour; "
+                "got '0 25 * * *'"
+            ),
+            "f.yaml:4: gold.timezone: the name of a time zone expected, such as Europe/Berlin; got 'Europe/Atlantis'",
+            "f.yaml:5: gold.target.callable: module:function expected, such as shop.rag:answer; got 'ask'",
+        ],
+    ),
+    "a gold set that asks ourselves, and keeps its results in the spool": (
+        (
+            "spool: {path: /data/spool}\n"
+            "gold: {set: f, store: /data/spool, target: {kind: http, url: 'http://localhost:4318/ask'}}\n"
+        ),
+        [
+            "f.yaml:2: gold.store: a file of its own expected; got the one of spool.path",
+            "f.yaml:2: gold.target.url: is a listener of this very service: questions would come back",
+        ],
+    ),
+    "a path that is none, and a header by value": (
+        (
+            "gold:\n  set: faq.yaml\n  target:\n    kind: http\n    url: http://app\n    answer: data..reply\n"
+            "    headers: {Authorization: Bearer x}\n"
+        ),
+        [
+            (
+                "f.yaml:6: gold.target.answer: a path into the JSON expected, such as choices.0.message.content; "
+                "got 'data..reply'"
+            ),
+            (
+                "f.yaml:7: gold.target.headers.Authorization: a secret is named, as {env: NAME} or {file: PATH}; "
+                "got its value (not shown)"
+            ),
+        ],
+    ),
     "no measure at all": (
         "measures: []\n",
         [

@@ -128,6 +128,13 @@ async def test_completeness_shows_the_judge_the_answer_but_never_the_contexts() 
     assert session.asked[-1] == ("verify", (("a",), ("A.",), COVERAGE, "Q?"))
 
 
+async def test_completeness_of_an_item_that_brings_its_parts_asks_for_no_others() -> None:
+    session = ScriptedSession(verdicts={COVERAGE: ["covered", "missing"]})
+    score = await Completeness().evaluate(interaction(required=("price", "delivery")), session)
+    assert isinstance(score, Score)
+    assert (score.value, [item.text for item in score.items]) == (0.5, ["price", "delivery"])
+
+
 async def test_completeness_without_parts_is_unscored() -> None:
     result = await Completeness().evaluate(interaction(), ScriptedSession(parts=[]))
     assert result == Unscored("completeness", "no_parts")
@@ -211,8 +218,9 @@ async def test_correctness_weighs_facts_and_similarity(embedder, weights, value)
     score = await AnswerCorrectness(embedder, weights).evaluate(interaction(reference="R."), _correct(*TWO))
     assert isinstance(score, Score)
     assert score.value == pytest.approx(value, abs=1e-12)
-    assert {key: score.details[key] for key in ("factual", "tp", "fp", "fn")} == {
+    assert {key: score.details[key] for key in ("factual", "coverage", "tp", "fp", "fn")} == {
         "factual": 0.5,
+        "coverage": 0.5,
         "tp": 2,
         "fp": 2,
         "fn": 2,
@@ -247,7 +255,7 @@ def test_correctness_refuses_a_beta_that_cannot_be_used(beta: float) -> None:
 async def test_identical_texts_are_correct_without_a_call(answer: str, reference: str) -> None:
     evaluator = AnswerCorrectness(None, (1, 0))
     score = await evaluator.evaluate(interaction(answer=answer, reference=reference), ScriptedSession())
-    assert score == Score("answer_correctness", 1.0, label="identical", details={"factual": 1.0})
+    assert score == Score("answer_correctness", 1.0, label="identical", details={"factual": 1.0, "coverage": 1.0})
 
 
 async def test_an_answer_without_claims_has_a_factual_part_of_zero() -> None:

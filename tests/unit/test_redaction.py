@@ -83,6 +83,7 @@ def test_every_text_of_an_interaction_is_redacted_and_counted() -> None:
         question=mail,
         answer=f"ask {mail}",
         contexts=(mail, "none"),
+        required=(mail,),
         history=(Message("user", mail),),
         reference=mail,
         conversation_id=mail,
@@ -94,7 +95,7 @@ def test_every_text_of_an_interaction_is_redacted_and_counted() -> None:
     assert (redacted.answer, redacted.contexts) == ("ask [email]", ("[email]", "none"))
     assert redacted.attributes["http.response.status_code"] == 200
     assert (redacted.trace_id, redacted.span_id, redacted.weight) == (read.trace_id, read.span_id, read.weight)
-    assert registry.get_sample_value("tracescore_redaction_replaced_total", {"pattern": "email"}) == 8
+    assert registry.get_sample_value("tracescore_redaction_replaced_total", {"pattern": "email"}) == 9
 
 
 def test_without_patterns_nothing_is_touched() -> None:

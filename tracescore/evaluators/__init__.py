@@ -10,6 +10,7 @@ from typing import Protocol
 from tracescore import config, logs
 from tracescore.embedder import Embedder
 from tracescore.errors import EmbedderError, JudgeError
+from tracescore.evaluators.against_reference import ReferenceSimilarity, ReferenceVerdict
 from tracescore.evaluators.answer_correctness import AnswerCorrectness
 from tracescore.evaluators.answer_relevancy import AnswerRelevancy
 from tracescore.evaluators.completeness import Completeness
@@ -45,11 +46,19 @@ def _answer_relevancy(settings: config.Evaluators, embedder: Embedder | None) ->
     return AnswerRelevancy(embedder, settings.questions, settings.count_abstentions_as)
 
 
+def _answer_correctness(settings: config.Evaluators, embedder: Embedder | None) -> Evaluator:
+    if settings.correctness.method == "verdict":
+        return ReferenceVerdict()
+    if settings.correctness.method == "similarity":
+        return ReferenceSimilarity(embedder, settings.correctness.threshold)
+    return AnswerCorrectness(embedder, settings.weights, settings.beta)
+
+
 EVALUATORS: Mapping[Measure, Callable[[config.Evaluators, Embedder | None], Evaluator]] = {
     "answer_relevancy": _answer_relevancy,
     "completeness": lambda _settings, _embedder: Completeness(),
     "faithfulness": lambda settings, _embedder: Faithfulness(settings.questions),
-    "answer_correctness": lambda settings, embedder: AnswerCorrectness(embedder, settings.weights, settings.beta),
+    "answer_correctness": _answer_correctness,
 }
 """Evaluators by measure."""
 

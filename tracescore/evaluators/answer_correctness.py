@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,6 +9,7 @@ from typing import Literal
 
 from tracescore import formulas
 from tracescore.embedder import Embedder
+from tracescore.evaluators.against_reference import plain
 from tracescore.judge.operations import Session, Verdict, Vocabulary
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
 from tracescore.together import together
@@ -32,8 +32,9 @@ class _Counts:
 class AnswerCorrectness:
     """Weighted mean of a factual F measure over claims of both sides and the cosine of the two texts.
 
-    `details` holds `factual`, `similarity`, `tp`, `fp` and `fn`. Similarity lifts a wrong answer: alert on
-    `factual`. Raises ValueError for weights or a beta that cannot be used, and for a second weight without embedder.
+    `details` holds `factual`, `similarity`, `tp`, `fp`, `fn` and `coverage`, the share of the reference's claims that
+    the answer makes. Similarity lifts a wrong answer: alert on `factual`. Raises ValueError for weights or a beta
+    that cannot be used, and for a second weight without embedder.
     """
 
     measure: Measure = "answer_correctness"
@@ -53,10 +54,10 @@ class AnswerCorrectness:
     async def evaluate(self, interaction: Interaction, session: Session) -> Evaluation:
         """See `Evaluator`."""
         answer, reference = interaction.answer or "", interaction.reference or ""
-        if _plain(answer) == _plain(reference):
-            return Score(self.measure, 1.0, label="identical", details=self._details(1.0, 1.0))
+        if plain(answer) == plain(reference):
+            return Score(self.measure, 1.0, label="identical", details=self._details(1.0, 1.0, 1.0))
         if not answer.strip():
-            return Score(self.measure, 0.0, label="blank", details=self._details(0.0, 0.0))
+            return Score(self.measure, 0.0, label="blank", details=self._details(0.0, 0.0, 0.0))
         similarity = await self._similarity(answer, reference)
         if isinstance(similarity, Unscored):
             return similarity
@@ -107,19 +108,17 @@ class AnswerCorrectness:
             detail = f"{missing} claims without a verdict"
             return Unscored(self.measure, "judge_incomplete", detail, lo, hi, items)
         counted = {"tp": precision.good, "fp": precision.bad, "fn": recall.bad}
-        details = self._details(lowest or 0.0, similarity) | counted
+        covered = formulas.coverage(recall.good, recall.good + recall.bad)
+        details = self._details(lowest or 0.0, similarity, covered or 0.0) | counted
         return Score(self.measure, lo, label=label, items=items, details=details)
 
-    def _details(self, factual: float, similarity: float) -> dict[str, float]:
-        return {"factual": factual} | ({"similarity": similarity} if self._embedder is not None else {})
+    def _details(self, factual: float, similarity: float, coverage: float) -> dict[str, float]:
+        return {"factual": factual, "coverage": coverage} | (
+            {"similarity": similarity} if self._embedder is not None else {}
+        )
 
     def _weigh(self, factual: float, similarity: float) -> float:
         return formulas.answer_correctness(factual, similarity, self._weights)
-
-
-def _plain(text: str) -> str:
-    """The text without differences of case, width and white space."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 def _count(verdicts: Sequence[Verdict | None], good: str) -> _Counts:

@@ -12,7 +12,8 @@ CREDITS = {"covered": 1.0, "partial": 0.5, "missing": 0.0}
 class Completeness:
     """Mean credit over the parts that the question requires, which the judge lists without seeing the answer.
 
-    `details["strict"]` counts a partly covered part as missing.
+    Where the interaction brings its required parts along, those count. `details["strict"]` counts a partly
+    covered part as missing.
     """
 
     measure: Measure = "completeness"
@@ -22,13 +23,16 @@ class Completeness:
         question, answer = interaction.question or "", interaction.answer or ""
         if not answer.strip():
             return Score(self.measure, 0.0, label="blank", details={"strict": 0.0})
-        required = await session.required_parts(question, interaction.history)
-        if not required.parts:
+        parts, standalone = interaction.required, question
+        if not parts:
+            required = await session.required_parts(question, interaction.history)
+            parts, standalone = required.parts, required.standalone
+        if not parts:
             return Unscored(self.measure, "no_parts")
-        verdicts = await session.verify(required.parts, [answer], Vocabulary.COVERAGE, required.standalone)
+        verdicts = await session.verify(parts, [answer], Vocabulary.COVERAGE, standalone)
         items = tuple(
             Item("part", part, verdict.value, verdict.quote, CREDITS[verdict.value]) if verdict else Item("part", part)
-            for part, verdict in zip(required.parts, verdicts, strict=True)
+            for part, verdict in zip(parts, verdicts, strict=True)
         )
         return self._of(items)
 

@@ -2,6 +2,7 @@
 
 GET  /                          the ledger, the scores of each measure, the lowest ones, the latest ones
 GET  /interactions/{trace_id}   the evidence behind the scores of one trace
+GET  /gold                      the runs of the gold set, and the items that changed sides
 POST /login                     the token by a form (GET /login?token=... by a link); sets the cookie
 GET  /style.css  /icon.svg
 """
@@ -12,6 +13,7 @@ import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 from urllib.parse import parse_qs
 
 from prometheus_client import CollectorRegistry, Counter
@@ -29,6 +31,7 @@ from tracescore.web.render import asset, page
 _log = logging.getLogger("tracescore.web")
 
 TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
+GOLD_PATH = "/gold"
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
 LARGEST_LOGIN = 4096
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 413, 500)
@@ -91,6 +94,8 @@ class Pages:
         self._targets = targets
         self._switch = switch
         self._recent = Recent(settings.keep)
+        self.gold: Callable[[], Mapping[str, Any]] | None = None
+        """Gives what is known of the gold set, where there is one; set by the service."""
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
         )
@@ -130,6 +135,8 @@ class Pages:
             return _ask_for_token(request.path, wrong=False)
         if request.path == "/":
             return self._overview(request.query)
+        if request.path == GOLD_PATH and self.gold is not None:
+            return _html(200, page("gold.html", **self.gold()))
         return self._trace(request.path)
 
     def _overview(self, query: str) -> Response:
@@ -141,6 +148,7 @@ class Pages:
         silent = views.silent_conventions(self._recent.results())
         about = {
             "now": self._clock(),
+            "gold": GOLD_PATH if self.gold is not None else None,
             "keep": self._keep,
             "endpoints": self._endpoints,
             "targets": self._targets,
@@ -170,7 +178,7 @@ class Pages:
         if "token" not in given or not self._guard.token_allowed(given["token"]):
             return _ask_for_token(target, wrong="token" in given)
         # Only pages of ours are led to: an address from outside could be another site's.
-        target = target if TRACE_PATH.fullmatch(target) else "/"
+        target = target if _ours(target) else "/"
         cookie = f"{COOKIE}={self._guard.cookie}; Path=/; HttpOnly; SameSite=Strict"
         return _html(303, b"", headers=(("location", target), ("set-cookie", cookie)))
 
@@ -179,8 +187,13 @@ def _html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -
     return Response(status, body, HTML, headers)
 
 
+def _ours(path: str) -> bool:
+    """Whether a login may lead there."""
+    return path == GOLD_PATH or TRACE_PATH.fullmatch(path) is not None
+
+
 def _ask_for_token(path: str, *, wrong: bool) -> Response:
-    target = path if TRACE_PATH.fullmatch(path) else "/"
+    target = path if _ours(path) else "/"
     return _html(401, page("login.html", next=target, wrong=wrong), headers=(("www-authenticate", "Bearer"),))
 
 

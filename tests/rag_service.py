@@ -1,0 +1,142 @@
+"""A RAG app behind a real HTTP server: it finds a passage, answers with its best sentence, and is instrumented.
+
+Its second release brings a stale price list along: what it answers stands in its passages and is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from opentelemetry import context
+from opentelemetry.sdk.trace.export import SpanExporter
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from tests.sample_app import Asked, answer, provider
+from tracescore.demo.app import retrieve
+from tracescore.demo.documents import Document
+
+PRICES = {
+    "Aurora lamp": (49, 45),
+    "Borealis desk": (320, 280),
+    "Cirrus chair": (185, 159),
+    "Delta shelf": (75, 69),
+    "Ember heater": (130, 115),
+    "Fjord sofa": (890, 820),
+    "Grove planter": (24, 19),
+    "Harbour rug": (210, 190),
+    "Iris mirror": (95, 85),
+    "Juniper bed": (640, 590),
+}
+"""What things cost, and what they cost last year."""
+OTHERS = {
+    "How long is the return window?": "The return window is 30 days.",
+    "How long does standard delivery take?": "Standard delivery takes five working days.",
+}
+RELEASES = ("1.0", "2.0")
+
+
+def documents(release: str) -> list[Document]:
+    """What the app of a release knows."""
+    stale = release == RELEASES[1]
+    sentences = [f"The price of the {name} is {prices[stale]} euros." for name, prices in PRICES.items()]
+    pages = [f"{sentence} Ask us for more." for sentence in (*sentences, *OTHERS.values())]
+    return [Document(f"page/{number}", text) for number, text in enumerate(pages)]
+
+
+def write_gold_set(file: Path) -> Path:
+    """The questions with the answers that are right today; the prices carry a tag."""
+    prices = [
+        {
+            "question": f"What is the price of the {name}?",
+            "reference": f"The {name} has a price of {now} euros.",
+            "tags": ["prices"],
+        }
+        for name, (now, _) in PRICES.items()
+    ]
+    others = [{"question": question, "reference": known} for question, known in OTHERS.items()]
+    file.write_text("".join(json.dumps(row) + "\n" for row in [*prices, *others]))
+    return file
+
+
+def asked(question: str, release: str) -> Asked:
+    """A question as the app of a release answers it: by the first sentence of the best passage."""
+    found = [document.text for document, _ in retrieve(question, documents(release))]
+    return Asked(question, found[0].partition(" Ask")[0], tuple(found))
+
+
+def ask(question: str) -> dict[str, object]:
+    """The app's second release as a function."""
+    one = asked(question, RELEASES[1])
+    return {"answer": one.answer, "contexts": list(one.contexts), "release": RELEASES[1]}
+
+
+class RagService:
+    """The running app; `release` can be changed, as by a deployment. `passes_on`: it takes part in a caller's trace."""
+
+    def __init__(self, exporters: Sequence[SpanExporter]) -> None:
+        self.url = ""
+        self.release = RELEASES[0]
+        self.passes_on = True
+        self.requests = 0
+        exporter = iter(exporters)
+        self._providers = {
+            release: provider(each, **{"service.version": release})
+            for release, each in zip(RELEASES, exporter, strict=False)
+        }
+
+    def answer(self, question: str, headers: dict[str, str]) -> dict[str, object]:
+        """Answers one question inside the caller's trace, or one of its own."""
+        self.requests += 1
+        release = self.release
+        found = asked(question, release)
+        if release in self._providers:
+            above = TraceContextTextMapPropagator().extract(headers) if self.passes_on else context.Context()
+            token = context.attach(above)
+            try:
+                answer(self._providers[release].get_tracer("rag"), found)
+            finally:
+                context.detach(token)
+        return {"answer": found.answer, "passages": [{"text": text} for text in found.contexts], "version": release}
+
+    def close(self) -> None:
+        """Sends what has not left yet."""
+        for each in self._providers.values():
+            each.shutdown()
+
+
+@contextmanager
+def rag_service(*exporters: SpanExporter) -> Iterator[RagService]:
+    """The app on a free port; an exporter per release, or none at all."""
+    app = RagService(exporters)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            question = json.loads(self.rfile.read(int(self.headers["content-length"])))["question"]
+            body = json.dumps(
+                app.answer(question, {key.lower(): value for key, value in self.headers.items()})
+            ).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Tests are quiet."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    app.url = f"http://127.0.0.1:{server.server_port}/ask"
+    try:
+        yield app
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+        app.close()

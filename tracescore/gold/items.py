@@ -1,0 +1,284 @@
+"""The file of a gold set (YAML, JSONL or CSV) -> its items, or a `ConfigError` that lists every problem with its line.
+
+Read once as rows of plain values with the line each began on, and validated then by one set of rules for all
+three formats. In YAML every scalar is text: `reference: No` is the answer "No".
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import hashlib
+import io
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tracescore.errors import ConfigError
+from tracescore.model import GoldItem, Message
+
+KEYS = ("id", "question", "reference", "tags", "required", "contexts", "history", "weight")
+_LISTS = ("tags", "required", "contexts")
+_LONGEST_TAG = 64
+_LONGEST_ID = 128
+
+Row = tuple[int, object]
+"""The line a row begins on, and what stands there."""
+Complain = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldSet:
+    """The items of a file in its order. `hash` changes with whatever could change a score."""
+
+    name: str
+    items: tuple[GoldItem, ...]
+    hash: str
+
+
+def load(path: Path, name: str | None = None) -> GoldSet:
+    """The gold set in `path`, called `name` or else as the file; ConfigError lists everything that is wrong with it."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
+    except UnicodeDecodeError:
+        raise ConfigError([f"{path}: is not UTF-8 text"]) from None
+    problems: list[tuple[int, str]] = []
+    items = _items(_rows(text, path, problems), problems)
+    if not items and not problems:
+        problems.append((1, "no items; at least one with question and reference expected"))
+    if problems:
+        raise ConfigError([f"{path}:{line}: {what}" for line, what in sorted(problems)])
+    return GoldSet(name or path.stem, tuple(items), _hash([mark_of(item) for item in sorted(items, key=_by_id)]))
+
+
+def mark_of(item: GoldItem) -> str:
+    """Changes when an item is another one under its id: its scores can then not be compared with those before."""
+    content = asdict(item)
+    return _hash([content[key] for key in KEYS if key not in ("id", "tags", "weight")])
+
+
+def _hash(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:12]
+
+
+def _by_id(item: GoldItem) -> str:
+    return item.id
+
+
+# ---------------------------------------------------------------- formats
+
+
+def _rows(text: str, path: Path, problems: list[tuple[int, str]]) -> Iterator[Row]:
+    kinds = {".yaml": _yaml_rows, ".yml": _yaml_rows, ".jsonl": _json_rows, ".ndjson": _json_rows, ".csv": _csv_rows}
+    kind = kinds.get(path.suffix.lower())
+    if kind is None:
+        problems.append((1, f"a name ending in .yaml, .jsonl or .csv expected; got {path.name!r}"))
+        return iter(())
+    return kind(text, problems)
+
+
+def _yaml_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
+    """A list of items, or a mapping with one under `items`."""
+    loader = yaml.BaseLoader(text)
+    try:
+        root = loader.get_single_node()
+        if isinstance(root, yaml.MappingNode):
+            root = next((value for key, value in root.value if key.value == "items"), root)
+        if not isinstance(root, yaml.SequenceNode):
+            if root is not None:
+                problems.append((root.start_mark.line + 1, "a list of items expected"))
+            return
+        for node in root.value:
+            problems += _twice(node)
+            yield node.start_mark.line + 1, loader.construct_object(node, deep=True)
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        said = getattr(error, "problem", None) or "nested too deep or broken"
+        problems.append((mark.line + 1 if mark else 1, f"is not YAML: {said}"))
+
+
+def _twice(node: yaml.Node) -> Iterator[tuple[int, str]]:
+    seen: set[str] = set()
+    for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
+        if key.value in seen:
+            yield key.start_mark.line + 1, f"{key.value}: set twice in one item"
+        seen.add(key.value)
+
+
+def _json_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        twice: list[str] = []
+
+        def once(pairs: list[tuple[str, Any]], twice: list[str] = twice) -> dict[str, Any]:
+            names = [name for name, _ in pairs]
+            twice += [name for name in dict.fromkeys(names) if names.count(name) > 1]
+            return dict(pairs)
+
+        try:
+            row = json.loads(line, object_pairs_hook=once)
+        except (ValueError, RecursionError) as error:
+            problems.append((number, f"is not JSON: {getattr(error, 'msg', 'nested too deep')}"))
+            continue
+        problems += [(number, f"{name}: set twice in one item") for name in twice]
+        yield number, row
+
+
+def _csv_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
+    """A header, and a row per item. A cell with several values is a JSON list; tags may be `one;two` too."""
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header: list[str] | None = None
+    line = 1
+    try:
+        for cells in reader:
+            began, line = line, reader.line_num + 1
+            if not any(cell.strip() for cell in cells):
+                continue
+            if header is None:
+                header = [cell.strip() for cell in cells]
+                problems += [(began, f"{name}: two columns of that name") for name in _repeated(header)]
+                continue
+            if len(cells) > len(header):
+                problems.append((began, f"{len(header)} cells expected, as in the header; got {len(cells)}"))
+                continue
+            row = zip(header, cells, strict=False)
+            yield began, {name: _cell(name, cell) for name, cell in row if cell.strip() or name not in _OPTIONAL}
+    except csv.Error as error:
+        problems.append((line, f"is not CSV: {error}"))
+
+
+_OPTIONAL = frozenset(KEYS) - {"question", "reference"}
+
+
+def _repeated(names: list[str]) -> list[str]:
+    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
+
+
+def _cell(name: str, cell: str) -> object:
+    if name in (*_LISTS, "history") and cell.lstrip().startswith("["):
+        try:
+            return json.loads(cell)
+        except (ValueError, RecursionError):
+            return cell
+    return [tag.strip() for tag in cell.split(";")] if name == "tags" else cell
+
+
+# ---------------------------------------------------------------- the rules
+
+
+def _items(rows: Iterator[Row], problems: list[tuple[int, str]]) -> list[GoldItem]:
+    items: list[GoldItem] = []
+    ids: dict[str, int] = {}
+    asked: dict[tuple[object, ...], int] = {}
+    for line, row in rows:
+        wrong: list[str] = []
+        item = _item(row, wrong.append)
+        if item is not None:
+            first = ids.setdefault(item.id, line)
+            same = asked.setdefault((item.question, item.history, item.contexts), line)
+            if same != line:
+                wrong.append(f"question: asked before, on line {same}; an item each expected")
+            elif first != line:
+                wrong.append(f"id: {item.id!r} was given before, on line {first}; a name of its own expected")
+            items.append(item)
+        problems += [(line, what) for what in wrong]
+    return items
+
+
+def _item(row: object, complain: Complain) -> GoldItem | None:
+    if not isinstance(row, Mapping):
+        complain(f"an item with question and reference expected; got {_kind(row)}")
+        return None
+    for key in row:
+        if key not in KEYS:
+            near = difflib.get_close_matches(str(key), KEYS, n=1)
+            complain(
+                f"{key}: unknown key" + (f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(KEYS)}")
+            )
+    question, reference = (_text(row, key, complain) for key in ("question", "reference"))
+    lists = {key: _texts(row, key, complain) for key in _LISTS}
+    if any(len(tag) > _LONGEST_TAG for tag in lists["tags"]):
+        complain(f"tags: at most {_LONGEST_TAG} characters each expected")
+    history = _history(row, complain)
+    item_id = _id(row, question, history, lists["contexts"], complain)
+    weight = _weight(row, complain)
+    if question is None or reference is None:
+        return None
+    return GoldItem(item_id, question, reference, history=history, weight=weight, **lists)
+
+
+def _kind(value: object) -> str:
+    kinds = {str: "text", dict: "a mapping", list: "a list", type(None): "nothing", bool: "true or false"}
+    return kinds.get(type(value), "a number")
+
+
+def _text(row: Mapping[str, object], key: str, complain: Complain) -> str | None:
+    value = row.get(key)
+    if isinstance(value, str) and value.strip():
+        return value
+    missing = "required, but not set" if key not in row else None
+    complain(
+        f"{key}: {missing or ('text expected; got ' + ('a blank one' if isinstance(value, str) else _kind(value)))}"
+    )
+    return None
+
+
+def _texts(row: Mapping[str, object], key: str, complain: Complain) -> tuple[str, ...]:
+    value = row.get(key)
+    values = [value] if isinstance(value, str) else value
+    if value is None:
+        return ()
+    if not isinstance(values, list) or not all(isinstance(each, str) and each.strip() for each in values):
+        complain(f"{key}: a list of texts, none of them blank, expected")
+        return ()
+    return tuple(dict.fromkeys(values)) if key == "tags" else tuple(values)
+
+
+def _history(row: Mapping[str, object], complain: Complain) -> tuple[Message, ...]:
+    turns = row.get("history")
+    messages: list[Message] = []
+    for turn in turns if isinstance(turns, list) else [turns] if turns is not None else []:
+        role, text = (turn.get("role"), turn.get("content")) if isinstance(turn, Mapping) else (None, None)
+        if role not in ("user", "assistant") or not isinstance(text, str) or set(turn) != {"role", "content"}:  # type: ignore[arg-type]
+            complain("history: a list of turns {role: user or assistant, content: text} expected")
+            return ()
+        messages.append(Message(str(role), text))
+    return tuple(messages)
+
+
+def _id(
+    row: Mapping[str, object],
+    question: str | None,
+    history: tuple[Message, ...],
+    contexts: tuple[str, ...],
+    complain: Complain,
+) -> str:
+    """The id given, or one that stays while question, history and contexts stay."""
+    given = row.get("id")
+    if given is None:
+        return _hash([question, [asdict(turn) for turn in history], contexts])
+    shown = str(given) if isinstance(given, int) and not isinstance(given, bool) else given
+    if not isinstance(shown, str) or not shown.strip() or len(shown) > _LONGEST_ID or not shown.isprintable():
+        complain(f"id: a name of 1 to {_LONGEST_ID} printable characters expected")
+        return ""
+    return shown
+
+
+def _weight(row: Mapping[str, object], complain: Complain) -> float:
+    given = row.get("weight", 1.0)
+    try:
+        weight = float(given) if isinstance(given, int | float | str) and not isinstance(given, bool) else math.nan
+    except (ValueError, OverflowError):
+        weight = math.nan
+    if not 0 < weight < math.inf:
+        complain(f"weight: a number above 0 expected; got {str(given)[:40]!r}")
+        return 1.0
+    return weight

@@ -1,0 +1,222 @@
+"""A run as a file for people (Markdown), programs (JSON) and CI (JUnit XML).
+
+Texts of items and answers are somebody else's: they are escaped for the format, and stand nowhere but here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from tracescore.errors import UsageError
+from tracescore.gold.compare import RIGHT, Comparison
+from tracescore.gold.results import ItemOutcome, Run
+
+_READER = TypeAdapter(Run)
+_LONGEST = 1_000
+"""Characters of a text in Markdown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A run, what it was compared with, and the checks it failed and other notes, a sentence each."""
+
+    run: Run
+    min_scored: float
+    tolerance: float
+    comparison: Comparison | None = None
+    failures: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def wrong(self) -> list[ItemOutcome]:
+        """Items that were answered wrongly, the worst first."""
+        wrong = [each for each in self.run.outcomes if each.outcome == "scored" and _lead(each) < RIGHT]
+        return sorted(wrong, key=_lead)
+
+    def unmeasured(self) -> list[ItemOutcome]:
+        """Items without correctness."""
+        return [each for each in self.run.outcomes if each.outcome != "scored"]
+
+
+def _lead(item: ItemOutcome) -> float:
+    return item.values.get("factual", item.values.get("answer_correctness", 0.0))
+
+
+def write(report: Report, path: Path) -> None:
+    """Writes the report in the format of the file's name; UsageError when it is none, or cannot be written."""
+    text = FORMATS[check_name(path)](report)
+    try:
+        path.write_text(text, encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"--report: {path} cannot be written: {error.strerror}") from None
+
+
+def check_name(path: Path) -> str:
+    """The ending that tells the format; UsageError for another one."""
+    ending = path.suffix.lower()
+    if ending not in FORMATS:
+        raise UsageError(f"--report: a name ending in {', '.join(FORMATS)} expected; got {str(path)!r}")
+    return ending
+
+
+def read_run(path: Path) -> Run:
+    """The run of a JSON report; UsageError when it is none."""
+    try:
+        return _READER.validate_python(json.loads(path.read_bytes())["run"])
+    except OSError as error:
+        raise UsageError(f"--compare-with: {path} cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError, ValidationError):
+        raise UsageError(f"--compare-with: {path} is no report that --report FILE.json wrote") from None
+
+
+# ---------------------------------------------------------------- Markdown
+
+
+def _markdown(report: Report) -> str:
+    return "\n".join(_lines(report)) + "\n"
+
+
+def _lines(report: Report) -> Iterator[str]:
+    run = report.run
+    verdict = "failed" if report.failures or run.state != "done" else "fine"
+    yield f"# Gold set {_md(run.gold_set)}: {verdict}"
+    yield ""
+    yield from (f"- **{_md(failure)}**" for failure in report.failures)
+    yield from (f"- {_md(note)}" for note in report.notes)
+    yield f"- {_md(run.service)} {_md(run.release)}, judge {_md(run.judge)}, set {run.hash} ({run.size} items)"
+    unscored, unanswered = run.count("unscored"), run.count("unanswered")
+    yield f"- {run.count('scored')} scored, {unscored} unscored, {unanswered} unanswered"
+    yield from (f"- {count} x {reason}" for reason, count in run.reasons().items())
+    yield from ("", "| measure | mean | 95 % | scored | before | change | p |", "|---|---|---|---|---|---|---|")
+    changes = report.comparison.changes if report.comparison else {}
+    for measure, found in run.estimates(report.min_scored).items():
+        interval = f"{found.lower:.3f} to {found.upper:.3f}"
+        row = f"| {measure} | {found.mean:.3f} | {interval} | {found.scored} of {found.of} |"
+        change = changes.get(measure)
+        mark = " **fell**" if change and change.fell(report.tolerance) else ""
+        yield row + (
+            f" {change.before:.3f} | {change.difference:+.3f}{mark} | {change.p:.4f} |" if change else " | | |"
+        )
+    if report.comparison:
+        yield from _flips(report.comparison)
+    for title, items in (("Wrong answers", report.wrong()), ("Not measured", report.unmeasured())):
+        if items:
+            yield from ("", f"## {title}")
+            yield from (line for item in items for line in _item(item))
+
+
+def _flips(comparison: Comparison) -> Iterator[str]:
+    worse = sum(flip.worse for flip in comparison.flips)
+    better = len(comparison.flips) - worse
+    yield ""
+    yield f"Against {_md(comparison.name)} ({comparison.runs} runs): {worse} items got wrong, {better} right."
+    for flip in comparison.flips:
+        said = "got wrong" if flip.worse else "got right"
+        yield f"- {_md(flip.item.id)} {said} ({flip.before:.2f} to {flip.after:.2f}): {_md(flip.item.question)}"
+
+
+def _item(item: ItemOutcome) -> Iterator[str]:
+    values = ", ".join(f"{name} {value:.2f}" for name, value in item.values.items())
+    yield from ("", f"### {_md(item.id)}", "")
+    yield f"- question: {_md(item.question)}"
+    yield f"- reference: {_md(item.reference)}"
+    if item.answer is not None:
+        yield f"- answer: {_md(item.answer) or '(blank)'}"
+    if item.reason:
+        yield f"- {item.reason}: {_md(item.detail)}"
+    if values:
+        yield f"- {values}"
+    for claim in item.claims:
+        if claim["verdict"] in ("FP", "missed", "contradicted"):
+            yield f"- {claim['verdict']}: {_md(claim['text'])}"
+
+
+def _md(text: str) -> str:
+    """One line of plain text, whatever it holds."""
+    cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return re.sub(r"([\\`*_\[\]<>|#~!$&])", r"\\\1", " ".join(cut.split()))
+
+
+# ---------------------------------------------------------------- JSON
+
+
+def _json(report: Report) -> str:
+    run, comparison = report.run, report.comparison
+    content: dict[str, Any] = {
+        "run": dataclasses.asdict(run),
+        "measures": {name: dataclasses.asdict(each) for name, each in run.estimates(report.min_scored).items()},
+        "by_tag": {tag: _means(run, report.min_scored, tag) for tag in run.tags()},
+        "claims": run.claims(),
+        "failures": report.failures,
+        "comparison": None,
+    }
+    if comparison is not None:
+        content["comparison"] = {
+            "with": comparison.name,
+            "runs": comparison.runs,
+            "flip_p": comparison.flip_p,
+            "changes": {
+                name: dataclasses.asdict(each) | {"fell": each.fell(report.tolerance)}
+                for name, each in comparison.changes.items()
+            },
+            "flips": [{"id": f.item.id, "before": f.before, "after": f.after} for f in comparison.flips],
+        }
+    try:
+        return orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:  # half a surrogate pair, which UTF-8 does not know
+        return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def _means(run: Run, min_scored: float, tag: str) -> Mapping[str, float]:
+    return {name: each.mean for name, each in run.estimates(min_scored, tag).items()}
+
+
+# ---------------------------------------------------------------- JUnit
+
+
+def _junit(report: Report) -> str:
+    """A test case per item (wrong: failure, not measured: error), and one per check that failed."""
+    run, wrong = report.run, report.wrong()
+    cases = list(_cases(run.outcomes, {item.id for item in wrong}, report.failures))
+    counts = {name: str(sum(case.find(name) is not None for case in cases)) for name in ("failure", "error")}
+    totals = {"tests": str(len(cases)), "failures": counts["failure"], "errors": counts["error"]}
+    name = {"name": _xml(f"tracescore gold {run.gold_set}"), "time": f"{max(0.0, run.finished - run.started):.3f}"}
+    root = ET.Element("testsuites", totals)
+    ET.SubElement(root, "testsuite", name | totals).extend(cases)
+    ET.indent(root)
+    return '<?xml version="1.0" encoding="utf-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+
+
+def _cases(outcomes: Sequence[ItemOutcome], wrong: set[str], failures: Sequence[str]) -> Iterator[ET.Element]:
+    for failure in failures:
+        case = ET.Element("testcase", {"classname": "tracescore.gold.checks", "name": _xml(failure.partition(":")[0])})
+        ET.SubElement(case, "failure", {"message": _xml(failure)})
+        yield case
+    for item in outcomes:
+        case = ET.Element("testcase", {"classname": "tracescore.gold.items", "name": _xml(item.id)})
+        if item.outcome != "scored":
+            ET.SubElement(case, "error", {"message": _xml(f"{item.reason}: {item.detail}")}).text = _xml(item.question)
+        elif item.id in wrong:
+            message = ", ".join(f"{name} {value:.2f}" for name, value in item.values.items())
+            texts = (("question", item.question), ("reference", item.reference), ("answer", item.answer or ""))
+            body = "\n".join(f"{name}: {text}" for name, text in texts)
+            ET.SubElement(case, "failure", {"message": message}).text = _xml(body)
+        yield case
+
+
+def _xml(text: str) -> str:
+    """Without what XML 1.0 cannot hold."""
+    return re.sub("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\N{REPLACEMENT CHARACTER}", text)
+
+
+FORMATS: dict[str, Callable[[Report], str]] = {".md": _markdown, ".json": _json, ".xml": _junit}
+"""Ending of the file -> what writes it."""

@@ -1,0 +1,176 @@
+"""What a gold run found: an outcome per item, and the estimates over them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
+
+from tracescore.formulas import gaffke_interval, weighted_mean
+from tracescore.model import Score, Unscored
+
+GoldMeasure = Literal[
+    "answer_correctness",
+    "factual",
+    "similarity",
+    "reference_coverage",
+    "answer_relevancy",
+    "completeness",
+    "faithfulness",
+]
+"""`factual`, `similarity` and `reference_coverage` (of its claims) are parts of answer_correctness."""
+GOLD_MEASURES: tuple[GoldMeasure, ...] = get_args(GoldMeasure)
+_PARTS: Mapping[str, GoldMeasure] = {
+    "factual": "factual",
+    "similarity": "similarity",
+    "coverage": "reference_coverage",
+}
+"""Detail of answer_correctness -> the measure it is here."""
+COUNTS = ("tp", "fp", "fn")
+
+Outcome = Literal["scored", "unscored", "unanswered"]
+"""Of an item: correctness has a value; the app answered and the judge could not tell; the app did not answer."""
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+Trigger = Literal["schedule", "overdue", "release", "hand", "resumed", "again"]
+"""Why a run began; `again`: the one before had no answer at all."""
+State = Literal["running", "done", "failed", "cut"]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemOutcome:
+    """What became of one item. `mark` tells whether it is still the same item; `values` has what could be measured.
+
+    `reasons` says for each measure without a value why; `reason` and `detail` are of the item as a whole.
+    """
+
+    id: str
+    mark: str
+    question: str
+    reference: str
+    outcome: Outcome
+    tags: tuple[str, ...] = ()
+    weight: float = 1.0
+    answer: str | None = None
+    contexts: tuple[str, ...] = ()
+    trace_id: str = ""
+    service: str = "unknown"
+    release: str = "unknown"
+    reason: str = ""
+    detail: str = ""
+    label: str = ""
+    values: Mapping[GoldMeasure, float] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    counts: Mapping[str, int] = field(default_factory=dict)
+    claims: tuple[Mapping[str, Any], ...] = ()
+    """Of answer and reference, with their verdicts."""
+
+
+def values_of(evaluations: Iterable[Score | Unscored]) -> dict[GoldMeasure, float]:
+    """Every number that the evaluations hold, by its name here."""
+    values: dict[GoldMeasure, float] = {}
+    for each in evaluations:
+        if isinstance(each, Score):
+            values[each.measure] = each.value
+            if each.measure == "answer_correctness":
+                parts = {name: each.details[part] for part, name in _PARTS.items() if part in each.details}
+                values |= {name: min(1.0, max(0.0, value)) for name, value in parts.items()}
+    return values
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Weighted mean over the items that have a value, with its 95 % interval; `of` is how many could have had one."""
+
+    mean: float
+    lower: float
+    upper: float
+    scored: int
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One pass over a gold set. Times in Unix seconds; `finished` is 0 while it is running.
+
+    `release` is the one that answered, or "mixed". `detail` says why it failed.
+    """
+
+    id: int
+    gold_set: str
+    hash: str
+    size: int
+    service: str
+    release: str
+    judge: str
+    trigger: Trigger
+    started: float
+    epoch: int = 0
+    finished: float = 0.0
+    state: State = "running"
+    detail: str = ""
+    reference: bool = False
+    outcomes: tuple[ItemOutcome, ...] = ()
+
+    def count(self, outcome: Outcome) -> int:
+        """Items with this outcome."""
+        return sum(each.outcome == outcome for each in self.outcomes)
+
+    def claims(self) -> dict[str, int]:
+        """Claims by verdict: right, wrong, and those of references that were missed."""
+        return {name: sum(each.counts.get(name, 0) for each in self.outcomes) for name in COUNTS}
+
+    def estimates(self, min_scored: float, tag: str | None = None) -> dict[GoldMeasure, Estimate]:
+        """Per measure, over all items or those with a tag; without those of which too few items are scored."""
+        chosen = [each for each in self.outcomes if tag is None or tag in each.tags]
+        found = ((measure, _estimate(measure, chosen)) for measure in GOLD_MEASURES)
+        return {name: each for name, each in found if each is not None and each.scored >= min_scored * each.of}
+
+    def tags(self) -> Iterator[str]:
+        """The tags of its items, each once."""
+        yield from dict.fromkeys(tag for each in self.outcomes for tag in each.tags)
+
+    def reasons(self) -> dict[str, int]:
+        """Why items have no correctness, most frequent first."""
+        found = [each.reason for each in self.outcomes if each.outcome != "scored"]
+        return {reason: found.count(reason) for reason in sorted(set(found), key=lambda r: (-found.count(r), r))}
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The figures of a run, which itself comes without its outcomes: they hold texts, and are many.
+
+    `by_tag` has those of the tags that most items carry.
+    """
+
+    run: Run
+    estimates: Mapping[GoldMeasure, Estimate]
+    by_tag: Mapping[str, Mapping[GoldMeasure, Estimate]]
+    items: Mapping[Outcome, int]
+    claims: Mapping[str, int]
+
+
+_TAGS = 50
+"""Tags with figures of their own."""
+
+
+def summary(run: Run, min_scored: float) -> Summary:
+    """The figures of a run with outcomes."""
+    frequent = [tag for tag, _ in Counter(tag for each in run.outcomes for tag in each.tags).most_common(_TAGS)]
+    return Summary(
+        run=replace(run, outcomes=()),
+        estimates=run.estimates(min_scored),
+        by_tag={tag: run.estimates(min_scored, tag) for tag in frequent},
+        items={outcome: run.count(outcome) for outcome in OUTCOMES},
+        claims=run.claims(),
+    )
+
+
+def _estimate(measure: GoldMeasure, outcomes: Sequence[ItemOutcome]) -> Estimate | None:
+    known = [each for each in outcomes if measure in each.values]
+    scores, weights = [each.values[measure] for each in known], [each.weight for each in known]
+    mean = weighted_mean(scores, weights)
+    if mean is None:
+        return None
+    lower, upper = gaffke_interval(scores, weights, max(weights))
+    return Estimate(mean, min(lower, mean), max(upper, mean), len(known), len(outcomes))

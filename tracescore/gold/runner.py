@@ -1,0 +1,297 @@
+"""Runs one gold set when it is due, or when asked to, and keeps at hand what its latest runs found."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from tracescore import logs
+from tracescore.config_gold import Gold
+from tracescore.errors import ConfigError, UsageError
+from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
+from tracescore.gold.items import load
+from tracescore.gold.marks import Marks
+from tracescore.gold.results import ItemOutcome, Run, Summary, Trigger, summary
+from tracescore.gold.run import Asker, Evaluate, Progress
+from tracescore.gold.schedule import Schedule
+from tracescore.gold.store import Store
+from tracescore.gold.targets import Target, TraceTarget, build_target
+from tracescore.labels import label
+from tracescore.model import Clock, Interaction
+
+_log = logging.getLogger("tracescore.gold")
+
+_LOOK_EVERY = 1.0
+"""Seconds between two looks at the clock and at what other processes did."""
+_RESUMABLE = 86_400.0
+"""Seconds after which a run that was cut is not resumed: its answers would be of different days."""
+
+_SHOWN = 20
+"""Releases with series at most: who deploys ten times a day does not look at last month's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What is known of a gold set: the latest good run of each release and judge, newest first.
+
+    `comparison` is of the newest of them with the pinned runs; `recent` are all runs, without outcomes.
+    """
+
+    latest: tuple[Summary, ...] = ()
+    comparison: Comparison | None = None
+    recent: tuple[Run, ...] = ()
+
+
+def _nothing(_outcome: ItemOutcome) -> None:
+    pass
+
+
+class GoldRunner:
+    """`evaluate` scores an interaction with its reference; `ready` says whether it can do so now."""
+
+    def __init__(
+        self,
+        settings: Gold,
+        spool: str | None,
+        marks: Marks,
+        judge: str,
+        evaluate: Evaluate,
+        clock: Clock = time.time,
+        ready: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """ConfigError when the set is broken, UsageError when the target cannot be built."""
+        self.settings, self.judge, self.clock = settings, judge, clock
+        self.gold_set = load(Path(settings.set), settings.name)
+        self.target: Target = build_target(settings.target, settings.timeout)
+        self.store_path = _store_path(settings, spool)
+        self.findings = Findings()
+        self.running = False
+        self._ready = ready
+        self._marks, self._evaluate = marks, evaluate
+        self._version: object = None
+        self._seen: list[tuple[str, str, float]] = []
+        self.schedule = Schedule(settings, None, [], clock())
+
+    def open(self) -> None:
+        """Opens the store and takes up what earlier runs left; UsageError when it cannot be used."""
+        settings, self.store = self.settings, Store(self.store_path)
+        self._asker = Asker(settings, self.target, self._marks, self._evaluate, self.store, self.clock)
+        done = self.store.runs(self.name, "done")
+        releases = self.store.releases(settings.service) if settings.service else []
+        self.schedule = Schedule(settings, done[0].started if done else None, releases, self.clock())
+        self._refresh()
+
+    @property
+    def name(self) -> str:
+        """The label `gold_set`."""
+        return self.gold_set.name
+
+    # ---------------------------------------------------------------- what the live path tells
+
+    def saw(self, interactions: Iterable[Interaction]) -> None:
+        """Is shown live interactions: a new release of the service is a reason to run."""
+        for each in interactions:
+            if self.schedule.saw(each.service, each.release):
+                self._seen.append((each.service, each.release, self.clock()))
+                _log.info('event=new_release gold_set="%s" release="%s"', self.name, _plain(each.release))
+
+    def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:
+        """Is shown what was read of a gold trace; whether a run of ours waited for it."""
+        return isinstance(self.target, TraceTarget) and self.target.take(trace_id, interactions)
+
+    # ---------------------------------------------------------------- when
+
+    async def keep_running(self, stop: anyio.Event) -> None:
+        """Runs the set whenever it is due, until `stop`; a run that is cut by it is resumed by the next process."""
+        if self.store_path is None:
+            _log.warning('event=gold_in_memory advice="set gold.store or spool.path: results do not survive a restart"')
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._run_when_due)
+            await stop.wait()
+            tasks.cancel_scope.cancel()
+
+    async def _run_when_due(self) -> None:
+        """No error of one run ends it."""
+        resuming = True
+        while True:
+            resuming = resuming and self._resumable("resumed") is not None
+            trigger = "resumed" if resuming else self.schedule.due(self.clock())
+            try:
+                if trigger and self._ready():
+                    await self.run(trigger)
+                await self.refresh()
+            except Exception as error:  # noqa: BLE001 - the next run may go better
+                resuming = False
+                self._could_not_run(error)
+            await anyio.sleep(_LOOK_EVERY)
+
+    def _could_not_run(self, error: Exception) -> None:
+        """There was no run at all: the set has become unreadable, the store cannot be used, or we are wrong."""
+        self.schedule.began(self.clock())  # it is tried again at its next time
+        if isinstance(error, ConfigError):
+            self._note_broken(error)
+        elif isinstance(error, UsageError):
+            _log.error('event=gold_store_failed detail="%s"', _plain(str(error)))
+        else:
+            logs.defect(_log, error)
+
+    async def run(self, trigger: Trigger, progress: Progress = _nothing) -> Run | None:
+        """One run now; None while another process is running a set of this store. ConfigError: the set is broken."""
+        with self.store.only_runner() as alone:
+            if not alone:
+                return None
+            self.gold_set = await anyio.to_thread.run_sync(load, Path(self.settings.set), self.settings.name)
+            now = self.clock()
+            self.schedule.began(now)
+            run = await anyio.to_thread.run_sync(self._begin, trigger, now)
+            _log.debug('event=gold_run_began gold_set="%s" trigger=%s items=%d', self.name, trigger, run.size)
+            self.running = True
+            try:
+                run = await self._asker.run(run, self.gold_set, progress)
+            finally:
+                self.running = False
+            await anyio.to_thread.run_sync(self._finish, run)
+            return run
+
+    def _begin(self, trigger: Trigger, now: float) -> Run:
+        """The run that was cut, with what it has, or a new one. What else is unfinished is marked as cut."""
+        resumable = self._resumable(trigger)
+        for run in self.store.runs(self.name, "running"):
+            if run != resumable:
+                self.store.end(replace(run, state="cut", finished=now))
+        if resumable is not None:
+            return self.store.whole(resumable)
+        return self.store.begin(self._fresh(trigger, now))
+
+    def _fresh(self, trigger: Trigger, now: float) -> Run:
+        return Run(
+            id=0,
+            gold_set=self.name,
+            hash=self.gold_set.hash,
+            size=len(self.gold_set.items),
+            service=self.settings.service or "unknown",
+            release=self.schedule.release,
+            judge=self.judge,
+            trigger=trigger,
+            started=now,
+        )
+
+    def _resumable(self, trigger: Trigger) -> Run | None:
+        """The newest unfinished run, where what is missing of it can still be added.
+
+        A person who starts a run of an app whose release nobody knows may just have changed it.
+        """
+        if trigger == "hand" and self.schedule.release == "unknown":
+            return None
+        for run in self.store.runs(self.name, "running")[:1]:
+            same = (run.hash, run.release, run.judge) == (self.gold_set.hash, self.schedule.release, self.judge)
+            if same and self.clock() - run.started < _RESUMABLE:
+                return run
+        return None
+
+    def _note_broken(self, error: ConfigError) -> None:
+        """A set that has become unreadable since the start is a failed run."""
+        first, count, now = error.problems[0], len(error.problems), self.clock()
+        _log.error('event=gold_set_broken gold_set="%s" problems=%d first="%s"', self.name, count, _plain(first))
+        with suppress(UsageError):
+            failed = self.store.begin(self._fresh("schedule", now))
+            self.store.end(replace(failed, state="failed", detail=first, finished=now))
+
+    # ---------------------------------------------------------------- what came of it
+
+    def _finish(self, run: Run) -> None:
+        if run.state == "done":
+            self.schedule.succeeded(run.started)
+            self._refer(run)
+        elif run.count("unanswered") == len(run.outcomes):
+            self.schedule.unanswered(self.clock())
+        self.store.forget(self.name, self.clock() - self.settings.keep)
+        self._refresh()
+        _log.log(logging.INFO if run.state == "done" else logging.ERROR, "%s", summary_line(run, self.settings))
+
+    def _refer(self, run: Run) -> None:
+        """Until a person pins others, the first runs of the first release are the reference."""
+        if self.store.pinned_by_hand(self.name):
+            return
+        known = [each for each in self.references() if each.judge == run.judge]
+        if known and compare(run, known, "") is None:  # the set has become another one
+            known = []
+        if len(known) < REFERENCE_RUNS and all(each.release == run.release for each in known):
+            self.store.refer(self.name, [run, *known])
+
+    def pinnable(self, release: str | None) -> list[Run]:
+        """The latest good runs of a release (None: of the latest), by one judge, that can become the reference."""
+        done = [run for run in self.store.runs(self.name, "done") if release in (None, run.release)]
+        same = [run for run in done if (run.release, run.judge) == (done[0].release, done[0].judge)]
+        return same[:REFERENCE_RUNS]
+
+    def references(self) -> list[Run]:
+        """The pinned runs with their outcomes, newest first."""
+        return [self.store.whole(run) for run in self.store.runs(self.name, "done") if run.reference]
+
+    async def refresh(self) -> None:
+        """Takes notice of what other processes did."""
+        await anyio.to_thread.run_sync(self._refresh)
+
+    def _refresh(self) -> None:
+        while self._seen:
+            self.store.saw(*self._seen[0])
+            del self._seen[0]
+        version = self.store.version()
+        if version == self._version:
+            return
+        recent = self.store.runs(self.name)
+        since = self.clock() - self.settings.keep
+        latest: dict[tuple[str, ...], Run] = {}
+        for run in recent:
+            if run.state == "done" and run.started >= since:
+                latest.setdefault(tuple(map(label, (run.service, run.release, run.judge))), run)
+        shown = [*latest.values()][:_SHOWN]
+        summaries = tuple(summary(self.store.whole(run), self.settings.min_scored) for run in shown)
+        comparison = self.compared(self.store.whole(shown[0])) if shown else None
+        self.findings = Findings(summaries, comparison, tuple(recent))
+        good = next((run for run in recent if run.state == "done"), None)
+        if good is not None:
+            self.schedule.succeeded(good.started)
+        self._version = version
+
+    def compared(self, run: Run) -> Comparison | None:
+        """A run (with outcomes) against the pinned ones; None where it is one of them, or there are none."""
+        references = self.references()
+        if any(each.id == run.id for each in references):
+            return None
+        return compare(run, references, "the pinned reference")
+
+    async def close(self) -> None:
+        """Releases the connections to the app."""
+        await self.target.close()
+
+
+def _store_path(settings: Gold, spool: str | None) -> Path | None:
+    if settings.store is not None:
+        return Path(settings.store)
+    return Path(f"{spool}.gold") if spool else None
+
+
+def summary_line(run: Run, settings: Gold) -> str:
+    """One run as one line of the log: no text of items or answers."""
+    means = " ".join(f"{name}={each.mean:.3f}" for name, each in run.estimates(settings.min_scored).items())
+    counts = f"items={run.size} scored={run.count('scored')} unscored={run.count('unscored')}"
+    line = (
+        f'event=gold_run_{run.state} gold_set="{run.gold_set}" trigger={run.trigger} release="{_plain(run.release)}" '
+        f"{counts} unanswered={run.count('unanswered')} seconds={run.finished - run.started:.1f}"
+    )
+    line += f" {means}" if means else ""
+    return line + (f' detail="{_plain(run.detail)}"' if run.detail else "")
+
+
+def _plain(text: str) -> str:
+    """Somebody else's text inside one line and one pair of quotes."""
+    return "".join(char if char.isprintable() and char != '"' else "?" for char in text[:300])

@@ -1,0 +1,86 @@
+"""Asking a Python function: for apps that are libraries, and for tests in CI."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_span
+
+from tracescore import config_gold
+from tracescore.errors import TargetFailed, UsageError
+from tracescore.gold.targets.http import interaction_of
+from tracescore.model import GoldItem, Interaction
+
+_KEYS = frozenset({"answer", "contexts", "release"})
+_SETTING = "gold.target.callable"
+
+
+class PythonTarget:
+    """`kind: python`. A plain function runs in a thread; one that takes `history` or `contexts` gets them by name."""
+
+    def __init__(self, settings: config_gold.PythonTarget, timeout: float) -> None:
+        """UsageError when there is no such function."""
+        self._function = _function(settings.callable)
+        self._timeout = timeout
+        known = inspect.signature(self._function).parameters
+        self._takes = [name for name in ("history", "contexts") if name in known]
+
+    async def ask(self, item: GoldItem, trace_id: str) -> Interaction:
+        """See `Target`."""
+        history = [{"role": turn.role, "content": turn.text} for turn in item.history]
+        more = {"history": history, "contexts": list(item.contexts)}
+        call = partial(self._function, item.question, **{name: more[name] for name in self._takes})
+        above = SpanContext(int(trace_id, 16), 1, is_remote=True, trace_flags=TraceFlags(TraceFlags.SAMPLED))
+        try:
+            with anyio.fail_after(self._timeout), use_span(NonRecordingSpan(above)):
+                if inspect.iscoroutinefunction(self._function):
+                    answered = await call()
+                else:
+                    answered = await anyio.to_thread.run_sync(call, abandon_on_cancel=True)
+        except TimeoutError:
+            raise TargetFailed("timeout", f"no answer within {self._timeout:g} s (gold.timeout)", again=True) from None
+        except Exception as error:
+            raise TargetFailed("raised", f"the function raised {type(error).__name__}", again=True) from error
+        return self._read(item, trace_id, answered)
+
+    def _read(self, item: GoldItem, trace_id: str, answered: Any) -> Interaction:
+        given: Mapping[str, Any] = answered if isinstance(answered, Mapping) else {"answer": answered}
+        answer, contexts, release = given.get("answer"), given.get("contexts"), given.get("release", "")
+        if not isinstance(answer, str) or not isinstance(release, str) or set(given) - _KEYS:
+            got = f"a mapping with {', '.join(sorted(map(str, given)))[:80]}" if given is answered else _name(answered)
+            raise TargetFailed(
+                "no_answer", f"{_SETTING}: a text or {{answer, contexts?, release?}} expected; got {got}"
+            )
+        if contexts is not None and not all(isinstance(text, str) for text in contexts):
+            raise TargetFailed("no_answer", f"{_SETTING}: contexts: a list of texts expected")
+        passages = None if contexts is None else tuple(text for text in contexts if text.strip())
+        return interaction_of(item, trace_id, answer, passages, release)
+
+    async def close(self) -> None:
+        """See `Target`."""
+
+
+def _name(value: object) -> str:
+    return type(value).__name__
+
+
+def _function(name: str) -> Callable[..., Any]:
+    module_name, _, function_name = name.partition(":")
+    if os.getcwd() not in sys.path:  # noqa: PTH109 - sys.path holds texts; where people keep the module they name
+        sys.path.insert(0, os.getcwd())  # noqa: PTH109
+    try:
+        module = importlib.import_module(module_name)
+    except Exception as error:  # noqa: BLE001 - whatever the module does when it is imported
+        raise UsageError(f"{_SETTING}: {module_name} cannot be imported: {type(error).__name__}: {error}") from None
+    function = getattr(module, function_name, None)
+    if not callable(function):
+        raise UsageError(f"{_SETTING}: {module_name} has no function {function_name}")
+    return function  # type: ignore[no-any-return]

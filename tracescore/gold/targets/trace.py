@@ -1,0 +1,75 @@
+"""Asking an instrumented app, and reading its answer from the trace that the request caused.
+
+The request goes out over HTTP with a traceparent; what the app answers to it is not looked at. Whoever reads traces
+hands those of gold requests to `take`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import anyio
+
+from tracescore import config_gold
+from tracescore.errors import TargetFailed
+from tracescore.gold.targets.http import Asking, body_of
+from tracescore.model import GoldItem, Interaction
+
+
+@dataclass(slots=True)
+class _Waiting:
+    question: str
+    came: anyio.Event = field(default_factory=anyio.Event)
+    interaction: Interaction | None = None
+    spans_came: bool = False
+
+
+class TraceTarget:
+    """`kind: trace`."""
+
+    def __init__(self, settings: config_gold.TraceTarget, timeout: float) -> None:
+        """UsageError when a secret cannot be read."""
+        self._wait = settings.wait
+        self._asking = Asking(settings.method, settings.url, settings.headers, body_of(settings), timeout)
+        self._waiting: dict[str, _Waiting] = {}
+
+    def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:
+        """Is shown what was read of a gold trace; whether somebody waits for it.
+
+        Of several interactions in it the one with the item's question is the answer, or else the first.
+        """
+        waiting = self._waiting.get(trace_id)
+        if waiting is None:
+            return False
+        waiting.spans_came = True
+        if interactions:
+            same = [one for one in interactions if one.question == waiting.question]
+            waiting.interaction = (same or list(interactions))[0]
+            waiting.came.set()
+        return True
+
+    async def ask(self, item: GoldItem, trace_id: str) -> Interaction:
+        """See `Target`."""
+        waiting = self._waiting[trace_id] = _Waiting(item.question)
+        try:
+            await self._asking.send(item, trace_id)
+            with anyio.move_on_after(self._wait):
+                await waiting.came.wait()
+            if waiting.interaction is None:
+                raise TargetFailed("no_trace", self._missing(came=waiting.spans_came))
+            return waiting.interaction
+        finally:
+            del self._waiting[trace_id]
+
+    def _missing(self, *, came: bool) -> str:
+        if came:
+            return "spans of the request came, with no question and answer that can be read (tracescore inspect helps)"
+        return (
+            f"the app answered, but no span of the request came within {self._wait:g} s: it does not pass the "
+            "traceparent header on, or sends its spans to another process than this one"
+        )
+
+    async def close(self) -> None:
+        """See `Target`."""
+        await self._asking.close()

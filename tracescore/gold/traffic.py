@@ -1,0 +1,45 @@
+"""Keeps what gold requests cause in the app out of everything live, also where this process runs no gold set."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from prometheus_client import CollectorRegistry, Counter
+
+from tracescore.gold.marks import Marks
+from tracescore.gold.runner import GoldRunner
+from tracescore.model import Interaction
+
+Admits = Callable[[bytes], bool]
+"""Whether the spans of a trace (16 bytes of id) are wanted."""
+
+
+class GoldTraffic:
+    """Asked about every trace that was read. `runner` is there in the process that runs a gold set."""
+
+    def __init__(self, salt: str, build: Callable[[Marks], GoldRunner | None], registry: CollectorRegistry) -> None:
+        """`salt` is what all replicas have in common."""
+        self._marks = Marks(salt)
+        self.runner = build(self._marks)
+        self._read = Counter(
+            "tracescore_gold_traces",
+            "Traces of gold requests that were read and not counted as live: taken as answers, or only kept out.",
+            ["use"],
+            registry=registry,
+        )
+        for use in ("answer", "kept_out"):
+            self._read.labels(use)
+
+    def besides(self, admits: Admits) -> Admits:
+        """`admits`, and besides every trace that a gold request caused."""
+        return lambda trace_id: admits(trace_id) or self._marks.known(trace_id)
+
+    def took(self, trace_id: bytes, interactions: Sequence[Interaction]) -> bool:
+        """Whether the trace (16 bytes of id) is of a gold request; else it is live and may show a new release."""
+        if not self._marks.known(trace_id):
+            if self.runner is not None:
+                self.runner.saw(interactions)
+            return False
+        waited = self.runner is not None and self.runner.take(trace_id.hex(), interactions)
+        self._read.labels("answer" if waited else "kept_out").inc()
+        return True
