@@ -1,0 +1,290 @@
+"""What drift detection promises, row by row: `python -m tests.benchmarks.drift [SHARE]`.
+
+Every row runs the shipped recursion, baselines and detectors on simulated scores with fixed seeds and says what was
+measured and whether that is accepted. SHARE (default 1) scales the number of streams; a tenth is what the test suite
+runs. Where a bound is a mean or a share, three standard errors of the simulation are allowed for.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from tests.benchmarks import intervals
+from tests.benchmarks.drift_streams import (
+    BY_NAME,
+    PER_DAY,
+    SHAPES,
+    Shape,
+    alarms,
+    cusum_delay,
+    delay,
+    mean_run,
+    rolling_delay,
+    rolling_limits,
+    steady,
+)
+from tracescore.drift.baseline import Sample
+from tracescore.drift.detector import DOUBT, threshold
+from tracescore.formulas import Vector
+
+RUN = 10_000.0
+"""Scores between false alarms that the rows without a calendar promise."""
+TOLERANCE = 0.02
+DROPS = (0.02, 0.05, 0.1, 0.2, 0.3)
+PROMISED, FAMILY = 30.0, 12
+"""Days between false alarms, and detectors, in the rows with a calendar."""
+
+
+class Row(NamedTuple):
+    """One line of the table."""
+
+    what: str
+    bound: str
+    measured: str
+    accepted: bool
+
+
+def _n(full: int, share: float, least: int = 20) -> int:
+    return max(least, round(full * share))
+
+
+def core(share: float) -> Iterator[Row]:
+    """Exact reference, tolerance 0: no more false alarms than promised, and hardly later than who knows everything."""
+    for place, shape in enumerate(SHAPES):
+        rng, streams = np.random.default_rng(place), _n(500, share)
+        runs, _ = alarms(steady(shape, rng), shape.mean, RUN / PER_DAY, streams, 10**7)
+        mean, error = float(runs.mean()), float(runs.std()) / streams**0.5
+        yield Row(
+            f"null, {shape.name}", f">= {RUN:,.0f} - 3 se", f"{mean:,.0f} +- {error:,.0f}", mean + 3 * error >= RUN
+        )
+        some, yet = _n(400, share), int(4 * RUN)
+        limits = rolling_limits(shape, mean, rng, min(200, some))
+        for drop in DROPS:
+            ours = delay(shape, drop, shape.mean, RUN / PER_DAY, rng, some, yet)
+            knowing = cusum_delay(shape, drop, mean, rng, min(250, some))
+            times = 1.75 if shape.name.startswith("mostly1") and drop < 0.03 else 1.5
+            yield _compared(f"drop {drop:.2f}, {shape.name}, v CUSUM", ours, knowing, times, some)
+            rolling = rolling_delay(shape, drop, limits, rng, min(200, some), 6_000)
+            yield _compared(f"drop {drop:.2f}, {shape.name}, v rolling mean", ours, rolling, 1.2, some)
+
+
+def _compared(what: str, ours: float, other: float, times: float, streams: int) -> Row:
+    noise = 1 + 3 * (2 / streams) ** 0.5 * 0.7  # delays spread by about 0.7 of their mean
+    accepted = ours <= max(times * other * noise, other + 8)
+    return Row(what, f"<= max({times} x, + 8)", f"{ours:,.0f} v {other:,.0f}: {ours / other:.2f} x", accepted)
+
+
+def _median_run(shape: Shape, reference: float, rng: np.random.Generator) -> float:
+    return float(np.median(alarms(steady(shape, rng), reference, RUN / PER_DAY, 300, int(RUN))[0]))
+
+
+def _references(shape: Shape, n: int, installs: int, rng: np.random.Generator) -> Vector:
+    """What as many installs take for their reference after n scores each."""
+    return np.array(
+        [
+            _sample(shape.draw(rng, (n,), shape.mean)).baseline(TOLERANCE, by_block=False, doubt=DOUBT).references[0]
+            for _ in range(installs)
+        ]
+    )
+
+
+def _sample(scores: Vector) -> Sample:
+    sample = Sample()
+    for score in scores:
+        sample.add(0.0, float(score), 1.0)
+    return sample
+
+
+def estimated(share: float) -> Iterator[Row]:
+    """A learned reference: no install gets more false alarms than promised, because its luck was bad."""
+    installs, each = _n(120, share), _n(20, share, 5)
+    for name in ("bernoulli", "bimodal", "mostly1", "beta10"):
+        shape, rng = BY_NAME[name], np.random.default_rng(list(BY_NAME).index(name) + 100)
+        for n in (200, 500, 2_000):
+            references = np.repeat(_references(shape, n, installs, rng), each)
+            runs, _ = alarms(steady(shape, rng), references, RUN / PER_DAY, installs * each, int(RUN))
+            told = float(np.isfinite(runs).mean())
+            doubtful = references[::each][(runs < RUN / 2).reshape(installs, each).mean(axis=1) > 0.3]
+            early = sum(_median_run(shape, float(reference), rng) < RUN / 2 for reference in doubtful)
+            allowed = 0.1 + 3 * (0.1 * 0.9 / installs) ** 0.5
+            yield Row(
+                f"baseline of {n}, {name}: alarm in {RUN:,.0f} null scores",
+                "<= .10; no install with a median under half",
+                f"{told:.3f}; {early}",
+                told <= allowed and early == 0,
+            )
+        for drop, most in zip((0.1, 0.2), {"mostly1": (150, 45), "beta10": (75, 30)}.get(name, (350, 90)), strict=True):
+            (reference,) = _references(shape, 2_000, 1, rng)
+            late = delay(shape, drop, float(reference), RUN / PER_DAY, rng, _n(400, share), int(RUN))
+            yield Row(
+                f"baseline of 2,000, {name}: delay of a drop of {drop}", f"<= {most}", f"{late:.0f}", late <= most
+            )
+
+
+# ---------------------------------------------------------------- with a calendar
+
+
+def rate_of(days: Vector, per_day: float, *, cycle: float = 9.0, growth: float = 1.0) -> Vector:
+    """Scores a day at some moments: days `cycle` times as busy as nights, and traffic growing over 30 days."""
+    busy = np.where(days % 1.0 < 0.5, cycle, 1.0) / ((cycle + 1) / 2)
+    return per_day * busy * (1 + (growth - 1) * np.minimum(days / PROMISED, 1.0))
+
+
+class Calendar:
+    """Moments of the scores of each stream, and what depends on them."""
+
+    def __init__(self, streams: int, rng: np.random.Generator, per_day: float, *, growth: float = 1.0) -> None:
+        self.now, self._rng, self._per_day, self._growth = np.zeros(streams), rng, per_day, growth
+        self.moments = np.zeros((0, streams))
+
+    def gaps(self, steps: int, streams: Vector) -> Vector:
+        """Days between scores, of shape (steps, streams), noting the moments."""
+        drawn, now = np.empty((steps, streams.size)), self.now[streams]
+        moments = np.empty_like(drawn)
+        for step in range(steps):
+            drawn[step] = self._rng.exponential(size=streams.size) / rate_of(now, self._per_day, growth=self._growth)
+            now = moments[step] = now + drawn[step]
+        self.now[streams] = now
+        self.moments = moments
+        return drawn
+
+
+def calendar(share: float) -> Iterator[Row]:
+    """The promise is one in days, whatever the traffic does."""
+    shape = BY_NAME["bernoulli"]
+    for family in (1, FAMILY):
+        rng, streams = np.random.default_rng(family), _n(400, share)
+        times = Calendar(streams, rng, 100.0, growth=4.0)
+        _, days = alarms(
+            steady(shape, rng), shape.mean, threshold(PROMISED, family), streams, 10**6, times.gaps, family
+        )
+        mean, error = float(days.mean()), float(days.std()) / streams**0.5
+        what = f"nights a ninth of days, traffic x 4, K = {family}"
+        yield Row(what, f">= {PROMISED:.0f} d - 3 se", f"{mean:.0f} +- {error:.0f} d", mean + 3 * error >= PROMISED)
+
+
+def pipeline(share: float) -> Iterator[Row]:
+    """Learned baselines of whole weeks, twelve detectors: false alarms in 30 days, and the delay of falls."""
+    installs, limit = _n(40, share, 6), threshold(PROMISED, FAMILY)
+    for place, per_day in enumerate((100, 1_000, 3_000)):
+        for name in ("bernoulli", "beta10"):
+            shape, rng = BY_NAME[name], np.random.default_rng([place, len(name)])
+            n = per_day * (14 if per_day == 100 else 7)
+            references = _references(shape, n, installs * FAMILY, rng)
+            times = Calendar(installs, rng, per_day)
+            runs, days = alarms(steady(shape, rng), references, limit, installs, int(per_day * 30), times.gaps, FAMILY)
+            rate = float((days <= PROMISED).sum()) / installs
+            yield Row(f"{name}, {per_day}/day: false alarms of 12 in 30 d", "<= 1", f"{rate:.2f}", rate <= 1)
+            for drop, most in ((0.1, 500), (0.2, 130)):
+                late = _delay_in_days(shape, drop, references[:installs], limit, rng, per_day)
+                yield Row(
+                    f"{name}, {per_day}/day: delay of a drop of {drop}", f"<= {most}", f"{late:.0f}", late <= most
+                )
+
+
+def _delay_in_days(
+    shape: Shape, drop: float, references: Vector, limit: float, rng: np.random.Generator, per_day: float
+) -> float:
+    times = Calendar(references.size, rng, per_day)
+    runs, _ = alarms(steady(shape, rng, shape.mean - drop), references, limit, references.size, 20_000, times.gaps)
+    return mean_run(runs, 20_000)
+
+
+# ---------------------------------------------------------------- what real traffic does to simple models
+
+
+def traffic(share: float) -> Iterator[Row]:
+    """Conversations, a ratio that changes, a daily swing of the scores, a release that is bad from its first score."""
+    rng, streams = np.random.default_rng(7), _n(500, share)
+    runs, _ = alarms(_sessions(rng), 0.8, RUN / PER_DAY, streams, 10**7)
+    yield _kept("conversations of 4, correlation .3, one mean each", runs)
+    yield _kept("two strata (.95 and .75), the ratio of one halved", _strata(rng, streams))
+    yield _swing(rng, _n(40, share, 6))
+    shape = BY_NAME["bernoulli"]
+    references = _references(shape, 7_000, streams, rng)
+    bad, _ = alarms(steady(shape, rng, shape.mean - 0.1), references, threshold(PROMISED, FAMILY), streams, 5_000)
+    found = float(np.isfinite(bad).mean())
+    what = "a release that is .10 worse from its first score"
+    yield Row(what, "detected", f"{found:.0%} within {np.max(bad):,.0f} scores", found == 1)
+
+
+def _kept(what: str, runs: Vector) -> Row:
+    mean, error = float(runs.mean()), float(runs.std()) / runs.size**0.5
+    return Row(what, f">= {RUN:,.0f} - 3 se", f"{mean:,.0f} +- {error:,.0f}", mean + 3 * error >= RUN)
+
+
+def _sessions(rng: np.random.Generator) -> Callable[[int, Vector], Vector]:
+    """Means of four scores of 0 or 1 that share a chance of their own: correlation .3 needs a + b = 7 / 3."""
+    total = 1 / 0.3 - 1
+    return lambda steps, rows: rng.binomial(4, rng.beta(0.8 * total, 0.2 * total, (steps, rows.size))) / 4
+
+
+def _strata(rng: np.random.Generator, streams: int) -> Vector:
+    """Two strata as one detector has them: run side by side, their evidence averaged, one of them thinned by half.
+
+    Each stratum keeps its own reference, and the days between its scores are its own: so the family of two with
+    twice the limit alarms no sooner than the average does, and bounds it from below.
+    """
+    means = np.array([0.95, 0.75])
+
+    def draw(steps: int, rows: Vector) -> Vector:
+        return (rng.random((steps, rows.size)) < means[rows % 2]).astype(float)
+
+    runs, _ = alarms(draw, np.tile(means, streams), 2 * RUN / PER_DAY, streams, 10**7, None, 2)
+    return runs
+
+
+def _swing(rng: np.random.Generator, installs: int) -> Row:
+    """Scores .04 better by day and .04 worse by night, learned over a whole week: false alarms in 30 days."""
+    shape, per_day = BY_NAME["bernoulli"], 1_000.0
+    times = Calendar(installs, rng, per_day)
+    by_day = 0.9  # of the scores, at nine to one
+    usual = shape.mean + 0.04 * (by_day - (1 - by_day))
+
+    def draw(steps: int, rows: Vector) -> Vector:
+        night = np.repeat(times.moments % 1.0 >= 0.5, FAMILY, axis=1)
+        return (rng.random((steps, rows.size)) < shape.mean + np.where(night, -0.04, 0.04)).astype(float)
+
+    learned = Shape(shape.name, usual, shape.draw, shape.gain)
+    references = _references(learned, int(7 * per_day), installs * FAMILY, rng)
+    limit, most = threshold(PROMISED, FAMILY), int(30 * per_day)
+    _, days = alarms(draw, references, limit, installs, most, times.gaps, FAMILY)
+    rate = float((days <= PROMISED).sum()) / installs
+    return Row("daily swing of the scores, learned in a week: false alarms in 30 d", "<= 1", f"{rate:.2f}", rate <= 1)
+
+
+def interval(share: float) -> Iterator[Row]:
+    """Intervals of a window, the worst of each size over shapes and weights; see the benchmark `intervals`."""
+    streams, most = _n(400, share, 40), {50: 1.6, 100: 1.4, 500: 1.2}
+    least = 0.95 - 3 * (0.95 * 0.05 / streams) ** 0.5
+    for size in intervals.SIZES:
+        rows = [intervals.row(name, size, w, streams) for name in intervals.SHAPES for w in intervals.WEIGHTS]
+        covers = min(row[0] for row in rows)
+        width = max((ratio for _, normal, ratio in rows if normal >= 0.9), default=0.0)
+        wide = most.get(size, float("inf"))
+        bound = f"coverage >= {least:.3f}" + (f", width <= {wide} x normal" if size in most else "")
+        yield Row(f"interval, n = {size}", bound, f"{covers:.3f}, {width:.2f} x", covers >= least and width <= wide)
+
+
+PARTS = (core, estimated, calendar, pipeline, traffic, interval)
+
+
+def main(share: float) -> int:
+    """Prints the table; 1 when a row is not accepted."""
+    refused = 0
+    for part in PARTS:
+        print(f"\n{part.__doc__}")
+        for row in part(share):
+            refused += not row.accepted
+            mark = "" if row.accepted else "  REFUSED"
+            print(f"  {row.what:62} {row.bound:44} {row.measured}{mark}", flush=True)
+    print(f"\n{refused} rows refused")
+    return int(refused > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else 1.0))
