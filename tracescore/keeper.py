@@ -123,7 +123,7 @@ class Keeper:
                 room -= fate == "waiting"
                 kept = sampled or interaction
                 fates.append((kept, fate))
-                decided.append(Decided(kept.span_id, kept.state, fate, kept.weight))
+                decided.append(Decided(kept.span_id, kept.state, fate, kept.weight, kept.rule))
             op = evicted.get(raw.trace_id, closed.op) if raw.closed_by == "evicted" else closed.op
             traces.append(TraceRead(raw.trace_id, op, now, decided))
         if traces or closed.gone:

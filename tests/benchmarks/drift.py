@@ -27,8 +27,8 @@ from tests.benchmarks.drift_streams import (
     rolling_limits,
     steady,
 )
-from tracescore.drift.baseline import Sample
-from tracescore.drift.detector import DOUBT, threshold
+from tracescore.drift.baseline import BLOCKS, DAY, Sample
+from tracescore.drift.detector import BETS, DOUBT, grown, odds, threshold
 from tracescore.formulas import Vector
 
 RUN = 10_000.0
@@ -128,25 +128,27 @@ def estimated(share: float) -> Iterator[Row]:
 # ---------------------------------------------------------------- with a calendar
 
 
-def rate_of(days: Vector, per_day: float, *, cycle: float = 9.0, growth: float = 1.0) -> Vector:
-    """Scores a day at some moments: days `cycle` times as busy as nights, and traffic growing over 30 days."""
-    busy = np.where(days % 1.0 < 0.5, cycle, 1.0) / ((cycle + 1) / 2)
-    return per_day * busy * (1 + (growth - 1) * np.minimum(days / PROMISED, 1.0))
-
-
 class Calendar:
-    """Moments of the scores of each stream, and what depends on them."""
+    """Moments of the scores of each stream: by day nine times as many as by night, and growing over 30 days."""
 
-    def __init__(self, streams: int, rng: np.random.Generator, per_day: float, *, growth: float = 1.0) -> None:
-        self.now, self._rng, self._per_day, self._growth = np.zeros(streams), rng, per_day, growth
+    def __init__(
+        self, streams: int, rng: np.random.Generator, per_day: float, *, growth: float = 1.0, wave: bool = False
+    ) -> None:
+        """With `wave` day and night go over into each other."""
+        self.now, self._rng, self._per_day = np.zeros(streams), rng, per_day
+        self._growth, self._wave = growth, wave
         self.moments = np.zeros((0, streams))
+
+    def _rate(self, days: Vector) -> Vector:
+        turn = np.sin(2 * np.pi * days) if self._wave else np.where(days % 1.0 < 0.5, 1.0, -1.0)
+        return self._per_day * (1 + 0.8 * turn) * (1 + (self._growth - 1) * np.minimum(days / PROMISED, 1.0))
 
     def gaps(self, steps: int, streams: Vector) -> Vector:
         """Days between scores, of shape (steps, streams), noting the moments."""
         drawn, now = np.empty((steps, streams.size)), self.now[streams]
         moments = np.empty_like(drawn)
         for step in range(steps):
-            drawn[step] = self._rng.exponential(size=streams.size) / rate_of(now, self._per_day, growth=self._growth)
+            drawn[step] = self._rng.exponential(size=streams.size) / self._rate(now)
             now = moments[step] = now + drawn[step]
         self.now[streams] = now
         self.moments = moments
@@ -176,7 +178,7 @@ def pipeline(share: float) -> Iterator[Row]:
             n = per_day * (14 if per_day == 100 else 7)
             references = _references(shape, n, installs * FAMILY, rng)
             times = Calendar(installs, rng, per_day)
-            runs, days = alarms(steady(shape, rng), references, limit, installs, int(per_day * 30), times.gaps, FAMILY)
+            _, days = alarms(steady(shape, rng), references, limit, installs, int(per_day * 32), times.gaps, FAMILY)
             rate = float((days <= PROMISED).sum()) / installs
             yield Row(f"{name}, {per_day}/day: false alarms of 12 in 30 d", "<= 1", f"{rate:.2f}", rate <= 1)
             for drop, most in ((0.1, 500), (0.2, 130)):
@@ -203,7 +205,7 @@ def traffic(share: float) -> Iterator[Row]:
     runs, _ = alarms(_sessions(rng), 0.8, RUN / PER_DAY, streams, 10**7)
     yield _kept("conversations of 4, correlation .3, one mean each", runs)
     yield _kept("two strata (.95 and .75), the ratio of one halved", _strata(rng, streams))
-    yield _swing(rng, _n(40, share, 6))
+    yield from _swings(rng, _n(40, share, 6))
     shape = BY_NAME["bernoulli"]
     references = _references(shape, 7_000, streams, rng)
     bad, _ = alarms(steady(shape, rng, shape.mean - 0.1), references, threshold(PROMISED, FAMILY), streams, 5_000)
@@ -224,50 +226,79 @@ def _sessions(rng: np.random.Generator) -> Callable[[int, Vector], Vector]:
 
 
 def _strata(rng: np.random.Generator, streams: int) -> Vector:
-    """Two strata as one detector has them: run side by side, their evidence averaged, one of them thinned by half.
+    """Two strata of one detector with means of their own; the ratio of the second has just been halved.
 
-    Each stratum keeps its own reference, and the days between its scores are its own: so the family of two with
-    twice the limit alarms no sooner than the average does, and bounds it from below.
+    The mean of all scores rises by that, or would fall were it the first: strata that are told apart do not notice.
     """
-    means = np.array([0.95, 0.75])
-
-    def draw(steps: int, rows: Vector) -> Vector:
-        return (rng.random((steps, rows.size)) < means[rows % 2]).astype(float)
-
-    runs, _ = alarms(draw, np.tile(means, streams), 2 * RUN / PER_DAY, streams, 10**7, None, 2)
+    means, chance = np.array([0.75, 0.95]), np.array([2 / 3, 1 / 3])
+    evidence, since = np.zeros((streams, 2, len(BETS))), np.zeros((streams, 2))
+    runs, step, rows = np.full(streams, np.inf), 0, np.arange(streams)
+    while np.isinf(runs).any():
+        step += 1
+        since += 1 / PER_DAY
+        which = (rng.random(streams) < chance[1]).astype(int)
+        won = odds((rng.random(streams) < means[which]).astype(float), means[which])
+        evidence[rows, which] = grown(evidence[rows, which], won, since[rows, which])
+        since[rows, which] = 0.0
+        runs[np.isinf(runs) & (evidence.mean(axis=(1, 2)) >= RUN / PER_DAY)] = step
     return runs
 
 
-def _swing(rng: np.random.Generator, installs: int) -> Row:
-    """Scores .04 better by day and .04 worse by night, learned over a whole week: false alarms in 30 days."""
-    shape, per_day = BY_NAME["bernoulli"], 1_000.0
-    times = Calendar(installs, rng, per_day)
-    by_day = 0.9  # of the scores, at nine to one
-    usual = shape.mean + 0.04 * (by_day - (1 - by_day))
+def _swings(rng: np.random.Generator, installs: int) -> Iterator[Row]:
+    """Scores .04 better at noon and worse at midnight, when there is a ninth of the traffic: false alarms in 30 days.
 
-    def draw(steps: int, rows: Vector) -> Vector:
-        night = np.repeat(times.moments % 1.0 >= 0.5, FAMILY, axis=1)
-        return (rng.random((steps, rows.size)) < shape.mean + np.where(night, -0.04, 0.04)).astype(float)
+    With one reference for the day the nights are below it, and the more scores a night has, the surer that is found:
+    no test of a mean can promise otherwise. With one for each quarter of the day it is kept.
+    """
+    shape = BY_NAME["bernoulli"]
+    for per_day, by_block in ((300.0, False), (1_000.0, False), (1_000.0, True), (3_000.0, True)):
+        times, limit = Calendar(installs, rng, per_day, wave=True), threshold(PROMISED, FAMILY)
 
-    learned = Shape(shape.name, usual, shape.draw, shape.gain)
-    references = _references(learned, int(7 * per_day), installs * FAMILY, rng)
-    limit, most = threshold(PROMISED, FAMILY), int(30 * per_day)
-    _, days = alarms(draw, references, limit, installs, most, times.gaps, FAMILY)
-    rate = float((days <= PROMISED).sum()) / installs
-    return Row("daily swing of the scores, learned in a week: false alarms in 30 d", "<= 1", f"{rate:.2f}", rate <= 1)
+        def draw(steps: int, rows: Vector, times: Calendar = times) -> Vector:
+            means = shape.mean + 0.04 * np.sin(2 * np.pi * np.repeat(times.moments, FAMILY, axis=1))
+            return (rng.random((steps, rows.size)) < means).astype(float)
+
+        learned = _weeks(shape, per_day, by_block, rng, installs * FAMILY)
+
+        def at(step: int, rows: Vector, times: Calendar = times, learned: Vector = learned) -> Vector:
+            return learned[rows, np.repeat(times.moments[step] % 1.0 * BLOCKS, FAMILY).astype(int)]
+
+        _, days = alarms(draw, at, limit, installs, int(32 * per_day), times.gaps, FAMILY)
+        rate = float((days <= PROMISED).sum()) / installs
+        what = f"daily swing of .04, {per_day:,.0f}/day, reference {'by block' if by_block else 'flat'}"
+        yield Row(what, "<= 1 in 30 d", f"{rate:.2f}", rate <= 1)
+
+
+def _weeks(shape: Shape, per_day: float, by_block: bool, rng: np.random.Generator, rows: int) -> Vector:
+    """The references, of shape (rows, blocks), that are learned from a week with the swing."""
+    times, steps = Calendar(rows, rng, per_day, wave=True), int(7 * per_day)
+    times.gaps(steps, np.arange(rows))
+    scores = rng.random((steps, rows)) < shape.mean + 0.04 * np.sin(2 * np.pi * times.moments)
+    learned = []
+    for moments, column in zip(times.moments.T, scores.T, strict=True):
+        sample = Sample()
+        for at, score in zip((moments * DAY).tolist(), column.tolist(), strict=True):
+            sample.add(at, score, 1.0)
+        learned.append(sample.baseline(TOLERANCE, by_block=by_block, doubt=DOUBT).references)
+    return np.array(learned)
 
 
 def interval(share: float) -> Iterator[Row]:
-    """Intervals of a window, the worst of each size over shapes and weights; see the benchmark `intervals`."""
+    """Intervals of a window: the worst coverage over shapes and weights, the worst width where weights are equal."""
     streams, most = _n(400, share, 40), {50: 1.6, 100: 1.4, 500: 1.2}
     least = 0.95 - 3 * (0.95 * 0.05 / streams) ** 0.5
     for size in intervals.SIZES:
-        rows = [intervals.row(name, size, w, streams) for name in intervals.SHAPES for w in intervals.WEIGHTS]
-        covers = min(row[0] for row in rows)
-        width = max((ratio for _, normal, ratio in rows if normal >= 0.9), default=0.0)
-        wide = most.get(size, float("inf"))
-        bound = f"coverage >= {least:.3f}" + (f", width <= {wide} x normal" if size in most else "")
-        yield Row(f"interval, n = {size}", bound, f"{covers:.3f}, {width:.2f} x", covers >= least and width <= wide)
+        rows = {
+            (name, weight): intervals.row(name, size, weight, streams)
+            for name in intervals.SHAPES
+            for weight in intervals.WEIGHTS
+        }
+        covers = min(row[0] for row in rows.values())
+        widths = [ratio for (_, weight), (_, normal, ratio) in rows.items() if weight == 1 and normal >= 0.9]
+        width, widest = max(widths, default=0.0), most.get(size, float("inf"))
+        bound = f"coverage >= {least:.3f}" + (f", width <= {widest} x normal" if size in most else "")
+        shown = f"{covers:.3f}" + (f", {width:.2f} x" if size in most else "")
+        yield Row(f"interval, n = {size}", bound, shown, covers >= least and width <= widest)
 
 
 PARTS = (core, estimated, calendar, pipeline, traffic, interval)

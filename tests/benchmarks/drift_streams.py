@@ -80,7 +80,7 @@ BY_NAME = {shape.name.split()[0] if shape.mean != 0.7 else shape.name: shape for
 
 def alarms(
     draw: Callable[[int, Vector], Vector],
-    reference: float | Vector,
+    reference: float | Vector | Callable[[int, Vector], Vector],
     limit: float,
     streams: int,
     most: int,
@@ -89,22 +89,29 @@ def alarms(
 ) -> tuple[Vector, Vector]:
     """Runs the shipped recursion on many streams until the family of each has passed `limit` (days).
 
-    `draw(steps, rows)` and `gaps(steps, rows)` give what comes next for the given rows, of shape (steps, rows).
-    Rows are streams x family; gaps are asked for first. Returns (scores, days) until the alarm, of shape (streams,); inf where there was none
+    `reference` is a value, one per row, or given by (step of the block, rows). `draw(steps, rows)` and
+    `gaps(steps, rows)` give what comes next for some rows, of shape (steps, rows); gaps are asked for first. Rows
+    are streams x family. Returns (scores, days) until the alarm, of shape (streams,); inf where there was none
     within `most` scores.
     """
-    reference = np.broadcast_to(np.asarray(reference, dtype=float), (streams * family,))
+    if callable(reference):
+        at = reference
+    else:
+        fixed = np.broadcast_to(np.asarray(reference, dtype=float), (streams * family,))
+        at = lambda _, rows: fixed[rows]  # noqa: E731
     scores, days = np.full(streams, math.inf), np.full(streams, math.inf)
     alive, elapsed, step = np.arange(streams), np.zeros(streams), 0
     evidence = np.zeros((streams * family, len(BETS)))
     while alive.size and step < most:
         rows = (alive[:, None] * family + np.arange(family)).ravel()
-        ref, told = reference[rows], np.zeros(alive.size, dtype=bool)
+        told = np.zeros(alive.size, dtype=bool)
         times = np.full((BLOCK, alive.size), 1 / PER_DAY) if gaps is None else gaps(BLOCK, alive)
         block = draw(BLOCK, rows)
         for number in range(BLOCK):
             gap = times[number]
-            evidence = grown(evidence, odds(block[number], ref), np.repeat(gap, family) if family > 1 else gap)
+            evidence = grown(
+                evidence, odds(block[number], at(number, rows)), np.repeat(gap, family) if family > 1 else gap
+            )
             elapsed += gap
             top = evidence.mean(axis=1)
             passed = (top.reshape(-1, family).max(axis=1) if family > 1 else top) >= limit

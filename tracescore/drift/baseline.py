@@ -57,13 +57,13 @@ class Baseline:
 class _Cell(NamedTuple):
     """Scores that are nearly equal: how many, their sum, the sum of their weights and of weight x score."""
 
-    count: int = 0
+    scores: float = 0
     total: float = 0.0
     weight: float = 0.0
     weighted: float = 0.0
 
     def plus(self, score: float, weight: float) -> _Cell:
-        return _Cell(self.count + 1, self.total + score, self.weight + weight, self.weighted + weight * score)
+        return _Cell(self.scores + 1, self.total + score, self.weight + weight, self.weighted + weight * score)
 
 
 class Sample:
@@ -82,7 +82,7 @@ class Sample:
     @property
     def scores(self) -> int:
         """How many there are."""
-        return sum(cell.count for cell in self._cells.values())
+        return int(sum(cell.scores for cell in self._cells.values()))
 
     def merged(self, other: Sample) -> Sample:
         """Both together."""
@@ -113,7 +113,8 @@ class Sample:
         mean = weighted_mean(scores, weights)
         if mean is None:
             return otherwise, 0.0
-        lower, _ = gaffke_interval(scores, weights, max_weight or 1.0, 1 - 2 * doubt)
+        largest = max(max_weight or 1.0, float(weights.max()))
+        lower, _ = gaffke_interval(scores, weights, largest, 1 - 2 * doubt)
         return mean, min(max(0.0, min(mean - tolerance, lower)), _LARGEST_REFERENCE)
 
     def _mean_and_error(self, blocks: Iterable[int], *, weighted: bool) -> tuple[float, float]:
@@ -127,11 +128,11 @@ class Sample:
 
     def _arrays(self, blocks: Iterable[int], *, weighted: bool) -> tuple[Vector, Vector]:
         cells = [cell for key, cell in sorted(self._cells.items()) if key[0] in set(blocks)]
-        counts = [cell.count for cell in cells]
+        counts = [int(cell.scores) for cell in cells]
         if weighted:
-            values = [(cell.weighted / cell.weight, cell.weight / cell.count) for cell in cells]
+            values = [(cell.weighted / cell.weight, cell.weight / cell.scores) for cell in cells]
         else:
-            values = [(cell.total / cell.count, 1.0) for cell in cells]
+            values = [(cell.total / cell.scores, 1.0) for cell in cells]
         scores, weights = np.array(values, dtype=np.float64).reshape(-1, 2).T
         return np.repeat(scores.clip(0, 1), counts), np.repeat(weights, counts)
 

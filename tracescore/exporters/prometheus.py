@@ -16,7 +16,8 @@ from prometheus_client.metrics_core import Metric
 from tracescore.buckets import Buckets
 from tracescore.config import Drift, Prometheus, Sampling
 from tracescore.drift.window import Window, late
-from tracescore.exporters.series import SUMS, Live, Make, Series, SeriesTable, label
+from tracescore.exporters.series import SUMS, Live, Make, Series, SeriesTable
+from tracescore.labels import label
 from tracescore.model import LIVE_MEASURES, Clock, Evaluation, Measure, Result, Score, Unscored
 
 LABELS = ("judge", "service_name", "deployment_environment", "service_version")

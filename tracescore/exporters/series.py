@@ -15,7 +15,6 @@ from tracescore.buckets import Buckets
 from tracescore.drift.window import Window
 
 OTHER = "other"
-_MAX_LABEL = 128
 
 Sum = Callable[[float, float], float]
 """(weight, score) -> what is added."""
@@ -29,12 +28,6 @@ SUMS: dict[str, tuple[str, Sum]] = {
 }
 """Name -> (what it is the sum of, how). They add up over replicas and time and give, over any window, the mean
 (weighted_score / weight), the effective count (weight^2 / weight_squared) and the variance of the mean."""
-
-
-def label(value: str) -> str:
-    """A label value made safe: printable, at most 128 characters, never empty (that would be no label at all)."""
-    cut = value if len(value) <= _MAX_LABEL else value[: _MAX_LABEL - 1] + "…"
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in cut) or "unknown"
 
 
 @dataclass(slots=True)
