@@ -30,6 +30,7 @@ GROUND: dict[str, set[str]] = {
     "listener": {"config_types", "errors"},
     "openai_endpoint": {"errors", "retrying"},
     "buckets": set(),
+    "labels": set(),
     "ledger": {"buckets", "model"},
 }
 """What stages stand on: all that each of these parts imports."""
@@ -43,14 +44,15 @@ STAGES: dict[str, set[str]] = {
     "embedder": {"openai_endpoint", "retrying", "together"},
     "judge": {"embedder", "openai_endpoint", "retrying", "together"},
     "evaluators": {"embedder", "judge", "together"},
-    "drift": set(),
-    "exporters": {"__init__", "asgi", "buckets", "drift", "retrying"},
+    "drift": {"labels"},
+    "exporters": {"__init__", "asgi", "buckets", "drift", "labels", "retrying"},
     "spool": set(),
     "restart": {"assembly", "exporters", "interactions", "ledger", "spool"},
     "keeper": {"assembly", "exporters", "interactions", "judge", "ledger", "restart", "spool"},
     "web": {"asgi", "ledger"},
     "inspect_files": {"interactions", "receiver"},
     "score_file": {"evaluators", "judge", "together"},
+    "page_client": set(),
     "demo": {"service"},
 }
 """What stages, and the places where they meet, import beside the foundation; service and cli may import anything."""

@@ -9,6 +9,7 @@ import logging
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
@@ -44,6 +45,10 @@ ConfigPath = Annotated[
 OtlpOut = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(metavar="URL", help="Also send the scores to this OTLP endpoint (port 4317: gRPC, else HTTP)."),
+]
+PageUrl = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(metavar="URL", help="Where the page of the service is, when the configuration does not tell."),
 ]
 
 SCORE_KEYS = "A line each: question, answer, contexts?, reference?, history?"
@@ -205,6 +210,67 @@ async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageErro
                 progress.advance(task)
     finally:
         await scorer.close()
+
+
+class BaselineAction(StrEnum):
+    """What can be done with baselines."""
+
+    show = "show"
+    reset = "reset"
+    pin = "pin"
+
+
+@app.command()
+def baseline(
+    action: Annotated[
+        BaselineAction,
+        typer.Argument(help="show; reset: learn anew what is normal; pin: what is known, or --at, stands from now on."),
+    ],
+    *,
+    config: ConfigPath = None,
+    page: PageUrl = None,
+    service: Annotated[Optional[str], typer.Option(help="Only this service.")] = None,  # noqa: UP045
+    detector: Annotated[Optional[str], typer.Option(help="Only this detector.")] = None,  # noqa: UP045
+    at: Annotated[Optional[float], typer.Option(help="With pin: the reference.")] = None,  # noqa: UP045
+) -> None:
+    """Shows, forgets or fixes what the running service takes for normal."""
+    from tracescore import page_client
+
+    web = _configured(config).web
+    if action == BaselineAction.show:
+        for line in page_client.table(page_client.ask(web, page, "/api/baseline")):
+            typer.echo(line)
+        return
+    body = {"action": action.value, "service": service, "detector": detector, "at": at}
+    done = page_client.ask(web, page, "/api/baseline", body)["detectors"]
+    typer.echo(f"{action.value}: {done} detectors" + ("" if done else "; see `tracescore baseline show`"))
+    if not done:
+        raise typer.Exit(1)
+
+
+class AnchorsAction(StrEnum):
+    """What can be done with anchors."""
+
+    make = "make"
+
+
+@app.command()
+def anchors(
+    action: Annotated[AnchorsAction, typer.Argument(help="make: draw candidates from what was scored lately.")],
+    *,
+    config: ConfigPath = None,
+    page: PageUrl = None,
+    count: Annotated[int, typer.Option(metavar="N", min=2, max=1000, help="How many.")] = 100,
+) -> None:
+    """Prints interactions of the running service as JSON lines, to be read by you and named as drift.anchors."""
+    from tracescore import page_client
+
+    del action
+    rows = page_client.ask(_configured(config).web, page, f"/api/anchors?count={count}")
+    for row in rows:
+        sys.stdout.write(orjson.dumps(row).decode() + "\n")
+    if len(rows) < count:
+        sys.stderr.write(f"tracescore: {len(rows)} of {count}: the page keeps no more that are whole (web.keep)\n")
 
 
 @app.command()

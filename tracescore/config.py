@@ -275,6 +275,10 @@ class Drift(Section):
     baseline: Baseline = Baseline()
     conversation_idle: Duration = Field(default=1800.0, gt=0)
     """A conversation that is silent for so long is one observation of the detectors."""
+    anchors: str | None = Field(default=None, min_length=1)
+    """A file of fixed items, scored again when a change is suspected, to tell the judge from the product."""
+    anchor_deadline: Duration = Field(default=300.0, gt=0)
+    """How long the word on who moved waits for them."""
 
 
 class Prometheus(Section):

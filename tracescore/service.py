@@ -27,6 +27,8 @@ from prometheus_client import CollectorRegistry, Counter
 from tracescore import logs
 from tracescore.assembly import Assembly
 from tracescore.config import Config
+from tracescore.drift.anchors import Anchors, read_anchors
+from tracescore.drift.watch import DriftWatch
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
@@ -103,6 +105,7 @@ class Service:
         self.forwarder = build_forwarder(config, self.registry)
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.once = Once(self.registry)
+        self.drift = self._build_drift(config) if config.drift.detector else None
         self.report = Report(config.interactions, self.registry, clock, content_switch)
         self.pages = Pages(
             config.web,
@@ -112,8 +115,10 @@ class Service:
             endpoints=self.endpoints,
             targets=config.drift.targets,
             switch=content_switch,
+            changes=self.drift,
         )
-        self.exporters = [*build_exporters(config, self.registry, clock), self.pages, *watchers]
+        watching = [self.drift] if self.drift else []
+        self.exporters = [*build_exporters(config, self.registry, clock), *watching, self.pages, *watchers]
         self.spool = build_spool(config.spool, self.registry)
         self.keeper = Keeper(self.spool, config, self.assembly, self.once, self.ledger, self.exporters, clock)
         self.intake = Intake(config.receiver, self.keeper, self.sampler.admits, self.registry, self.forwarder)
@@ -122,6 +127,19 @@ class Service:
             self.errors.labels(stage)
         self.fit, self.lost = anyio.Event(), anyio.Event()
         """The judge can be asked; it was asked and had gone."""
+
+    def _build_drift(self, config: Config) -> DriftWatch:
+        drift, judge = config.drift, self.scorer.judge.name
+        watch = DriftWatch(self.registry, drift, config.sampling, config.measures, judge, self.clock)
+        if drift.anchors:
+            watch.anchors = Anchors(read_anchors(drift.anchors), self._rescore, self.clock, drift.anchor_deadline)
+        return watch
+
+    async def _rescore(self, anchor: Interaction) -> Result:
+        """What an anchor scores when the judge is asked anew."""
+        await self.fit.wait()
+        texts, scorer = self._again.interaction(anchor), self.scorer
+        return await evaluate_all(texts, scorer.evaluators, scorer.judge, self.clock, remembered=False)
 
     async def run(self, stop: anyio.Event, task_status: TaskStatus[dict[str, str]] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serves until `stop` is set, then finishes what was received within `shutdown_grace`.
@@ -142,6 +160,8 @@ class Service:
             prober = await outlasting.enter_async_context(anyio.create_task_group())
             prober.start_soon(self._keep_judge)
             prober.start_soon(self._remind)
+            if self.drift and self.drift.anchors:
+                prober.start_soon(self.drift.anchors.serve)
             with anyio.CancelScope() as drain:
                 async with anyio.create_task_group() as stages:
                     for _ in range(config.evaluators.max_concurrency):

@@ -20,6 +20,9 @@ _LARGEST_REFERENCE = 0.999
 """What is divided by 1 - reference must not burst."""
 
 
+_LEAST_OF_BLOCK = 200
+
+
 def block_of(at: float) -> int:
     """The block of the day, 0 to 3, that a moment (Unix seconds) lies in."""
     return int(at % DAY // (DAY / BLOCKS))
@@ -31,6 +34,7 @@ class Baseline:
 
     `mean` has the standard error `error`, over `scores` observations (0: the reference was set by hand).
     `means` and `references` hold one value per block of the day; they are all equal unless learned by block.
+    `by_block` are the means of the blocks that had enough scores, whatever the references.
     """
 
     mean: float
@@ -38,6 +42,7 @@ class Baseline:
     scores: int
     means: tuple[float, ...]
     references: tuple[float, ...]
+    by_block: tuple[float, ...] = ()
 
     @classmethod
     def pinned(cls, reference: float) -> Baseline:
@@ -51,7 +56,10 @@ class Baseline:
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Baseline:
         """From plain data."""
-        return cls(**{**plain, "means": tuple(plain["means"]), "references": tuple(plain["references"])})
+        parts: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()
+        }
+        return cls(**parts)
 
 
 class _Cell(NamedTuple):
@@ -103,7 +111,7 @@ class Sample:
         doubt = doubt / BLOCKS if by_block else doubt
         ends = {part: self._reference(part, tolerance, doubt, max_weight, whole[0]) for part in set(parts)}
         means, references = zip(*(ends[part] for part in parts), strict=True)
-        return Baseline(*whole, self.scores, means, references)
+        return Baseline(*whole, self.scores, means, references, self.block_means())
 
     def _reference(
         self, blocks: tuple[int, ...], tolerance: float, doubt: float, max_weight: float | None, otherwise: float
@@ -136,9 +144,10 @@ class Sample:
         scores, weights = np.array(values, dtype=np.float64).reshape(-1, 2).T
         return np.repeat(scores.clip(0, 1), counts), np.repeat(weights, counts)
 
-    def block_means(self) -> list[float | None]:
-        """The mean of each block of the day, None where there is no score."""
-        return [weighted_mean(*self._arrays((block,), weighted=False)) for block in range(BLOCKS)]
+    def block_means(self) -> tuple[float, ...]:
+        """The means of the blocks of the day with at least as many scores as tell a swing from luck."""
+        blocks = [self._arrays((block,), weighted=False)[0] for block in range(BLOCKS)]
+        return tuple(float(scores.mean()) for scores in blocks if scores.size >= _LEAST_OF_BLOCK)
 
     def plain(self) -> dict[str, Any]:
         """As plain data for `of`."""

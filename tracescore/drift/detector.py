@@ -13,7 +13,7 @@ Pure: times and scores in, evidence out. The state is plain data.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,9 +28,9 @@ BETS: Vector = np.array([0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95
 """Shares f of the stake: small ones see small falls, large ones see large falls soon."""
 LONGEST_GAP = 0.25
 """Days that one pause counts for at most: after a silent week the first bad score must not weigh a week."""
-DOUBT = 0.01
+DOUBT = 0.005
 """How often a learned reference lies above the true mean. At 0.05, three of a hundred installs that learned from 200 to
-500 scores would have false alarms twice as often as promised; at 0.01 hardly one, and from 1,000 scores on it costs
+500 scores would have false alarms twice as often as promised; at 0.005 hardly one, and from 1,000 scores on it costs
 next to nothing, as the tolerance is the larger part."""
 _SURE = 0.95
 """The share of references that the threshold counts on."""
@@ -217,6 +217,22 @@ class Detector:
         """Whether nothing is tested yet."""
         return not self.tested
 
+    def reference(self, at: float) -> float | None:
+        """What scores have to stay above at a moment; of several strata the mean. None while learning."""
+        return _mean([each.baseline.references[block_of(at)] for each in self.tested.values()])
+
+    @property
+    def baseline(self) -> float | None:
+        """What was learned, of several strata the mean; None while learning and where a reference was given."""
+        return _mean([each.baseline.mean for each in self.tested.values() if each.baseline.scores])
+
+    @property
+    def swing(self) -> float:
+        """How far the quarters of the day lie apart in what was learned, or is being learned."""
+        learned = [each.baseline.by_block for each in self.tested.values()]
+        parts = learned or [sample.block_means() for sample in self.learning.values()]
+        return max((max(known) - min(known) for known in parts if known), default=0.0)
+
     @property
     def scores(self) -> int:
         """Scores tested since the baseline, or learned from so far."""
@@ -293,3 +309,7 @@ class Detector:
         self.learning = {name: Sample.of(each) for name, each in plain["learning"].items()}
         self.tested = {name: Stratum.of(each) for name, each in plain["tested"].items()}
         self._pooled, self._look, self._together = set(plain["pooled"]), plain["look"], plain["together"]
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None

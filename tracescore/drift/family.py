@@ -48,7 +48,7 @@ class Family:
 
     def __init__(self, settings: Drift, sampling: Sampling, measures: Sequence[Measure]) -> None:
         self._settings, self._max_weight = settings, sampling.largest_weight
-        self._kinds = kinds(measures, settings.targets)
+        self.kinds = kinds(measures, settings.targets)
         self._conversations = Conversations(settings.conversation_idle)
         self._epoch: list[Any] = []
         self._most = 0
@@ -57,7 +57,7 @@ class Family:
     @property
     def threshold(self) -> float:
         """Days of evidence from which a change is told."""
-        return threshold(self._settings.false_alarm_every / 86_400.0, max(self._most, len(self._kinds)))
+        return threshold(self._settings.false_alarm_every / 86_400.0, max(self._most, len(self.kinds)))
 
     def take(self, result: Result) -> bool:
         """Shows a result to the detectors of its service; False when there was no room for one more service."""
@@ -120,7 +120,7 @@ class Family:
         targets = self._settings.targets
         return {
             kind: Detector(self._settings, targets[kind.name] if kind.against == "target" else None)  # type: ignore[index]
-            for kind in self._kinds
+            for kind in self.kinds
         }
 
     @staticmethod

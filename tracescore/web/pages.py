@@ -4,6 +4,7 @@ GET  /                          the ledger, the scores of each measure, the lowe
 GET  /interactions/{trace_id}   the evidence behind the scores of one trace
 POST /login                     the token by a form (GET /login?token=... by a link); sets the cookie
 GET  /style.css  /icon.svg
+GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`; POST /api/baseline
 """
 
 from __future__ import annotations
@@ -11,26 +12,28 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import parse_qs
 
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
-from tracescore.asgi import Receive, Response, Scope, Send, headers_of, respond
+from tracescore.asgi import Receive, Response, Scope, Send, respond
 from tracescore.config import Web
 from tracescore.ledger import Snapshot
 from tracescore.model import Clock, Measure, Result
-from tracescore.web import views
+from tracescore.web import api, views
+from tracescore.web.api import Changes
 from tracescore.web.guard import COOKIE, Guard
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
+from tracescore.web.request import LARGEST_BODY, Request
 
 _log = logging.getLogger("tracescore.web")
 
 TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
+POSTABLE = ("/login", "/api/baseline")
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
-LARGEST_LOGIN = 4096
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 413, 500)
 HTML = "text/html; charset=utf-8"
 
@@ -47,29 +50,13 @@ SAFETY = (
 """On every response: nothing is run, framed, guessed at, leaked by a link or kept in a cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is looked at of a request. `path` is decoded and may hold anything."""
-
-    method: str
-    path: str
-    query: str
-    headers: Mapping[str, str]
-    receive: Receive
-
-    @classmethod
-    def of(cls, scope: Scope, receive: Receive) -> Request:
-        """Reads an ASGI scope."""
-        query = scope["query_string"].decode(errors="replace")
-        return cls(scope["method"], scope["path"], query, headers_of(scope), receive)
-
-
 class Pages:
     """Keeps the last results and shows them.
 
     `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
-    convention, the setting that makes it record content. Raises UsageError when the token cannot be read.
+    convention, the setting that makes it record content; `changes` is what watches for changes, if anything does.
+    Raises UsageError when the token cannot be read.
     """
 
     def __init__(
@@ -82,6 +69,7 @@ class Pages:
         endpoints: Mapping[str, str],
         targets: Mapping[Measure, float],
         switch: Callable[[str], str],
+        changes: Changes | None = None,
     ) -> None:
         self._guard = Guard(settings)
         self._keep = settings.keep
@@ -90,6 +78,7 @@ class Pages:
         self._endpoints = endpoints
         self._targets = targets
         self._switch = switch
+        self._changes = changes
         self._recent = Recent(settings.keep)
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
@@ -119,7 +108,7 @@ class Pages:
     async def _respond(self, request: Request) -> Response:
         if not self._guard.host_allowed(request.headers.get("host", "")):
             return _message(403, "Not under this name", "The page answers to localhost and the address it listens on.")
-        allowed_methods = ("GET", "HEAD", "POST") if request.path == "/login" else ("GET", "HEAD")
+        allowed_methods = ("GET", "HEAD", "POST") if request.path in POSTABLE else ("GET", "HEAD")
         if request.method not in allowed_methods:
             return _message(405, "Only reading", "This address can be read.", (("allow", ", ".join(allowed_methods)),))
         if request.path in ASSETS:
@@ -128,6 +117,8 @@ class Pages:
             return await self._login(request)
         if not self._guard.allowed(request.headers.get("authorization", ""), request.headers.get("cookie", "")):
             return _ask_for_token(request.path, wrong=False)
+        if request.path in api.PATHS:
+            return await api.answer(request, self._changes, self._recent)
         if request.path == "/":
             return self._overview(request.query)
         return self._trace(request.path)
@@ -145,6 +136,7 @@ class Pages:
             "endpoints": self._endpoints,
             "targets": self._targets,
             "switches": [(convention, self._switch(convention)) for convention in silent],
+            "changes": self._changes.show() if self._changes else None,
         }
         return _html(200, page("overview.html", **values, **about))
 
@@ -161,9 +153,9 @@ class Pages:
     async def _login(self, request: Request) -> Response:
         text = request.query
         if request.method == "POST":
-            body = await _read(request.receive)
+            body = await request.body()
             if body is None:
-                return _message(413, "Too long", f"A login has at most {LARGEST_LOGIN} bytes.")
+                return _message(413, "Too long", f"A login has at most {LARGEST_BODY} bytes.")
             text = body.decode(errors="replace")
         given = {name: values[0] for name, values in parse_qs(text, errors="replace").items()}
         target = given.get("next", "/")
@@ -187,16 +179,3 @@ def _ask_for_token(path: str, *, wrong: bool) -> Response:
 def _message(status: int, title: str, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     back = status in (400, 404, 500)
     return _html(status, page("message.html", title=title, text=text, back=back), headers=headers)
-
-
-async def _read(receive: Receive) -> bytes | None:
-    """The body, or None when it is longer than a login can be."""
-    body = b""
-    more = True
-    while more:
-        message = await receive()
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > LARGEST_LOGIN:
-            return None
-    return body
