@@ -80,7 +80,7 @@ def table(shown: Mapping[str, Any]) -> Iterator[str]:
                 f"{each['scores']:8,}  {evidence}{_since(each)}"
             )
         if any(each["by_block_advised"] for each in service["detectors"]):
-            yield "  Scores swing with the time of day: set `drift.reference: by_block`, then `tracescore baseline reset`"
+            yield "  Scores swing over the day: set `drift.reference: by_block`, then `tracescore baseline reset`"
 
 
 def _sentence(service: Mapping[str, Any]) -> str:

@@ -50,7 +50,8 @@ class Family:
         self._settings, self._max_weight = settings, sampling.largest_weight
         self.kinds = kinds(measures, settings.targets)
         self._conversations = Conversations(settings.conversation_idle)
-        self._epoch: list[Any] = []
+        self.judge: list[Any] = []
+        """Name, epoch and version of what gave the scores: another one is another scale."""
         self._most = 0
         self.watched: dict[Population, Watched] = {}
 
@@ -90,14 +91,14 @@ class Family:
     def _same_judge(self, result: Result) -> bool:
         """False for a result of an earlier epoch; with a new judge or epoch everything is learned anew."""
         epoch = [result.judge, result.epoch, EVALUATOR_VERSION]
-        if epoch == self._epoch:
+        if epoch == self.judge:
             return True
-        if self._epoch and epoch[0] == self._epoch[0] and epoch[2] == self._epoch[2] and epoch[1] < self._epoch[1]:
+        if self.judge and epoch[0] == self.judge[0] and epoch[2] == self.judge[2] and epoch[1] < self.judge[1]:
             return False
-        if self._epoch:
+        if self.judge:
             _log.warning('event=baseline_reset cause=judge_changed judge="%s" epoch=%d', result.judge, result.epoch)
             self.reset()
-        self._epoch = epoch
+        self.judge = epoch
         return True
 
     def _watched(self, population: Population, at: float) -> Watched | None:
@@ -178,7 +179,7 @@ class Family:
             for population, watched in self.watched.items()
         ]
         return {
-            "epoch": self._epoch,
+            "epoch": self.judge,
             "most": self._most,
             "watched": rows,
             "conversations": self._conversations.plain(),
@@ -186,7 +187,7 @@ class Family:
 
     def resume(self, plain: Mapping[str, Any]) -> None:
         """Goes on from the state of an earlier process. Detectors that are not configured any more are left out."""
-        self._epoch, self._most = plain["epoch"], plain["most"]
+        self.judge, self._most = plain["epoch"], plain["most"]
         for row in plain["watched"]:
             watched = Watched(self._fresh(), row["last"], dict(row["releases"]))
             for name, against, saved in row["detectors"]:

@@ -69,7 +69,10 @@ class DriftWatch:
 
     async def export(self, result: Result) -> None:
         """Shows the result to the detectors of its service, and looks what they say now."""
+        judge = self.family.judge
         self._unwatched.inc(not self.family.take(result))
+        if judge and judge != self.family.judge and self.anchors is not None:
+            self.anchors.forget()
         self._look()
 
     async def close(self) -> None:
