@@ -139,6 +139,10 @@ def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Configuration file.")],
     *,
     probe: Annotated[bool, typer.Option("--probe", help="Also ask the judge and the embedder.")] = False,
+    scores_per_day: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="N", min=1, help="Of one service; for how soon a change of so many is told."),
+    ] = None,
 ) -> None:
     """Validates a configuration and opens nothing; with --probe, asks the judge and the embedder."""
     logs.to_stderr(logging.ERROR)
@@ -149,6 +153,14 @@ def check(
     if probe:
         _run(partial(_probe, service.scorer))
     typer.echo(f"{file}: fine; judge {service.scorer.judge.name}, measures {', '.join(config.measures)}")
+    _tell_power(config, scores_per_day)
+
+
+def _tell_power(config: Config, scores_per_day: int | None) -> None:
+    from tracescore.drift.power import report
+
+    for line in report(config, scores_per_day):
+        typer.echo(line)
 
 
 async def _probe(scorer: Scorer) -> None:
@@ -271,6 +283,34 @@ def anchors(
         sys.stdout.write(orjson.dumps(row).decode() + "\n")
     if len(rows) < count:
         sys.stderr.write(f"tracescore: {len(rows)} of {count}: the page keeps no more that are whole (web.keep)\n")
+
+
+@app.command()
+def labels(*, config: ConfigPath = None, page: PageUrl = None) -> None:
+    """Prints what people have labelled on the page of the running service, as the LABELS.jsonl of `calibrate`."""
+    from tracescore import page_client
+
+    for row in page_client.ask(_configured(config).web, page, "/api/labels"):
+        sys.stdout.write(orjson.dumps(row).decode() + "\n")
+
+
+@app.command()
+def calibrate(
+    file: Annotated[Path, typer.Argument(metavar="LABELS.jsonl", help="What `tracescore labels` prints.")],
+) -> None:
+    """Tells how far the judge is from people, and the means that people would give."""
+    from tracescore.drift.label_file import read_labels, report
+
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    try:
+        samples = read_labels(lines)
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from None
+    for line in report(samples):
+        typer.echo(line)
 
 
 @app.command()

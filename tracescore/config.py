@@ -254,6 +254,19 @@ class Baseline(Section):
     """Learning ends after a whole multiple of so many days, so that days and weeks do not look like changes."""
 
 
+class Labels(Section):
+    """Answers that people are asked to label on the page, to tell how far the judge is from them."""
+
+    path: str = Field(min_length=1)
+    """A file for them and their labels; it holds text of your users while an answer waits."""
+    ratio: Ratio = 0.05
+    """Of the scored interactions that are drawn, whatever their scores."""
+    window: Duration = Field(default=30 * 86_400.0, ge=2 * 86_400.0)
+    """The days that corrected means are of."""
+    max_waiting: int = Field(default=200, ge=1)
+    """Answers that wait for a label; beyond that the oldest leave."""
+
+
 class Drift(Section):
     """Estimates over time, and what tells that they have changed."""
 
@@ -279,6 +292,7 @@ class Drift(Section):
     """A file of fixed items, scored again when a change is suspected, to tell the judge from the product."""
     anchor_deadline: Duration = Field(default=300.0, gt=0)
     """How long the word on who moved waits for them."""
+    labels: Labels | None = None
 
 
 class Prometheus(Section):
@@ -403,6 +417,9 @@ def cross_checks(config: Config) -> list[tuple[str, str]]:
             problems.append((path, f"is a listener of this very service: {what} would come back"))
     if config.web.token is None and not is_loopback(ours["web.listen"][0]):
         problems.append(("web.token", f"required because the page listens on {config.web.listen}, not on loopback"))
+    if config.drift.labels is not None and config.spool.path is None:
+        why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
+        problems.append(("drift.labels", f"needs spool.path: {why}"))
     if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
         problems.append(("embedder.kind", "the embedded judge works on a local model; set kind: sentence_transformers"))
     return problems

@@ -28,6 +28,7 @@ from tracescore import logs
 from tracescore.assembly import Assembly
 from tracescore.config import Config
 from tracescore.drift.anchors import Anchors, read_anchors
+from tracescore.drift.labelling import Labelling
 from tracescore.drift.watch import DriftWatch
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
@@ -106,6 +107,8 @@ class Service:
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.once = Once(self.registry)
         self.drift = self._build_drift(config) if config.drift.detector else None
+        labels, salt = config.drift.labels, config.sampling.salt
+        self.labelling = Labelling(self.registry, labels, salt, clock) if labels else None
         self.report = Report(config.interactions, self.registry, clock, content_switch)
         self.pages = Pages(
             config.web,
@@ -116,8 +119,9 @@ class Service:
             targets=config.drift.targets,
             switch=content_switch,
             changes=self.drift,
+            asked=self.labelling,
         )
-        watching = [self.drift] if self.drift else []
+        watching: list[Exporter] = [each for each in (self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, self.registry, clock), *watching, self.pages, *watchers]
         self.spool = build_spool(config.spool, self.registry)
         self.keeper = Keeper(self.spool, config, self.assembly, self.once, self.ledger, self.exporters, clock)
@@ -150,6 +154,8 @@ class Service:
         scrape = bind(config.exporters.prometheus.listen, "exporters.prometheus.listen")
         page = bind(config.web.listen, "web.listen")
         http = bind(config.receiver.http.listen, "receiver.http.listen")
+        if self.labelling:
+            self.labelling.open()
         # Bounded where interactions are read: what waits after a restart is never too much.
         pending, waiting = anyio.create_memory_object_stream[Interaction](math.inf)
         await self.keeper.resume(self.scorer.judge.epochs, self._reread, partial(self._enqueue, pending))

@@ -4,6 +4,8 @@ GET  /                          the ledger, the scores of each measure, the lowe
 GET  /interactions/{trace_id}   the evidence behind the scores of one trace
 POST /login                     the token by a form (GET /login?token=... by a link); sets the cookie
 GET  /style.css  /icon.svg
+GET  /labels                    the next answer that people are asked to label; POST /labels: what they say
+GET  /api/labels                all labels, for `tracescore labels`
 GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`; POST /api/baseline
 """
 
@@ -22,7 +24,7 @@ from tracescore.asgi import Receive, Response, Scope, Send, respond
 from tracescore.config import Web
 from tracescore.ledger import Snapshot
 from tracescore.model import Clock, Measure, Result
-from tracescore.web import api, views
+from tracescore.web import api, labels, views
 from tracescore.web.api import Changes
 from tracescore.web.guard import COOKIE, Guard
 from tracescore.web.recent import Recent
@@ -32,9 +34,9 @@ from tracescore.web.request import LARGEST_BODY, Request
 _log = logging.getLogger("tracescore.web")
 
 TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
-POSTABLE = ("/login", "/api/baseline")
+POSTABLE = ("/login", "/api/baseline", labels.PATH)
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
-STATUSES = (200, 303, 400, 401, 403, 404, 405, 413, 500)
+STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 500)
 HTML = "text/html; charset=utf-8"
 
 CONTENT_POLICY = (
@@ -55,7 +57,8 @@ class Pages:
 
     `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
-    convention, the setting that makes it record content; `changes` is what watches for changes, if anything does.
+    convention, the setting that makes it record content; `changes` is what watches for changes, if anything does;
+    `asked` is what asks people for labels, if anything does.
     Raises UsageError when the token cannot be read.
     """
 
@@ -70,8 +73,10 @@ class Pages:
         targets: Mapping[Measure, float],
         switch: Callable[[str], str],
         changes: Changes | None = None,
+        asked: labels.Labels | None = None,
     ) -> None:
         self._guard = Guard(settings)
+        self._labels = labels.LabelPages(asked, self._guard.form)
         self._keep = settings.keep
         self._ledger = ledger
         self._clock = clock
@@ -119,6 +124,8 @@ class Pages:
             return _ask_for_token(request.path, wrong=False)
         if request.path in api.PATHS:
             return await api.answer(request, self._changes, self._recent)
+        if request.path in labels.PATHS:
+            return await self._label(request)
         if request.path == "/":
             return self._overview(request.query)
         return self._trace(request.path)
@@ -137,6 +144,7 @@ class Pages:
             "targets": self._targets,
             "switches": [(convention, self._switch(convention)) for convention in silent],
             "changes": self._changes.show() if self._changes else None,
+            "labels_waiting": self._labels.waiting,
         }
         return _html(200, page("overview.html", **values, **about))
 
@@ -149,6 +157,20 @@ class Pages:
             return _message(404, "Nothing here", unknown if match else misspelt)
         values = {"kept": kept, "trace_id": kept[0].result.interaction.trace_id, "targets": self._targets}
         return _html(200, page("interaction.html", **values))
+
+    async def _label(self, request: Request) -> Response:
+        if request.method != "POST":
+            return await self._labels.show(request)
+        given = await labels.read_form(request)
+        if given is None:
+            return _message(413, "Too long", "This is no form of this page.")
+        if not self._guard.form_allowed(given.get("form", "")):
+            return _message(403, "Not from here", "Open /labels again: tracescore has been restarted meanwhile.")
+        try:
+            await self._labels.take(given)
+        except ValueError as error:
+            return _message(400, "This cannot be kept", f"{error}.")
+        return _html(303, b"", headers=(("location", labels.PATH),))
 
     async def _login(self, request: Request) -> Response:
         text = request.query

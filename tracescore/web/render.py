@@ -23,6 +23,7 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         measure_names=words.MEASURE_NAMES,
         measure_meanings=words.MEASURE_MEANINGS,
+        label_questions=words.LABEL_QUESTIONS,
         state_meanings=words.STATE_MEANINGS,
         reason_meanings=words.REASON_MEANINGS,
         source_meanings=words.SOURCE_MEANINGS,

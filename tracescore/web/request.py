@@ -26,7 +26,7 @@ class Request:
         query = scope["query_string"].decode(errors="replace")
         return cls(scope["method"], scope["path"], query, headers_of(scope), receive)
 
-    async def body(self) -> bytes | None:
+    async def body(self, most: int = LARGEST_BODY) -> bytes | None:
         """The body, or None when it is longer than anything that is expected here."""
         body = b""
         more = True
@@ -34,6 +34,6 @@ class Request:
             message = await self.receive()
             body += message.get("body", b"")
             more = message.get("more_body", False)
-            if len(body) > LARGEST_BODY:
+            if len(body) > most:
                 return None
         return body

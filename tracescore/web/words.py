@@ -21,6 +21,12 @@ MEASURE_MEANINGS: Mapping[Measure, str] = {
     "answer_correctness": "Does the answer say what the reference says?",
 }
 
+LABEL_QUESTIONS: Mapping[Measure, str] = {
+    "answer_relevancy": "Does the answer deal with the question, right or wrong?",
+    "completeness": "Which of the required parts does the answer cover? Whether it is right does not matter here.",
+    "faithfulness": "Which claims of the answer stand in the passages?",
+}
+
 STATE_MEANINGS: Mapping[State, str] = {
     "complete": "question, answer and passages found",
     "no_question": "no question found in the trace",
