@@ -155,7 +155,7 @@ def _corrected(drawn: Sequence[Label], unlabelled: Sums) -> tuple[Known | None, 
     weights = [each.weight or 1.0 for each in drawn]
     columns = [each.label for each in drawn], [each.score for each in drawn], weights
     known = corrected_mean(*columns, unlabelled.mean_and_variance)
-    if known.effective_count < LEAST_LABELS:
+    if known.effective_count < LEAST_LABELS - 1e-6:  # a sum of rounded weights
         return None, f"{known.effective_count:.0f} effective labels; {LEAST_LABELS} are needed"
     return known, ""
 

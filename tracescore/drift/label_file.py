@@ -54,8 +54,8 @@ def _group(row: Any) -> Group:
         raise ValueError("an object with measure, score and label expected")  # noqa: TRY004 - told like all others
     if row.get("measure") not in get_args(LiveMeasure):
         raise ValueError(f"measure: one of {', '.join(get_args(LiveMeasure))} expected; got {_shown(row, 'measure')}")
-    for name, kind in Group.__annotations__.items():
-        wanted = int if kind == "int" else str
+    for name in Group._fields:
+        wanted = int if name == "epoch" else str
         if name in row and (not isinstance(row[name], wanted) or isinstance(row[name], bool)):
             raise ValueError(f"{name}: {'a number' if wanted is int else 'a text'} expected; got {_shown(row, name)}")
     return Group(**{name: row[name] for name in Group._fields if name in row})

@@ -5,6 +5,7 @@ A label is on the disk before anybody is thanked for it. The text of an answer g
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Mapping
@@ -13,15 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from tracescore.errors import UsageError
 
 _VERSION = 1
+"""Of the tables. Values are JSON by the standard library: of what a judge wrote, not all is UTF-8."""
 _SCHEMA = """
 CREATE TABLE answers (
-    id TEXT PRIMARY KEY, at REAL NOT NULL, judge TEXT NOT NULL, epoch INTEGER NOT NULL, facts BLOB NOT NULL,
-    told BLOB, labels BLOB
+    id TEXT PRIMARY KEY, at REAL NOT NULL, judge TEXT NOT NULL, epoch INTEGER NOT NULL, facts TEXT NOT NULL,
+    told TEXT, labels TEXT
 ) WITHOUT ROWID;
 CREATE INDEX waiting ON answers (at) WHERE told IS NOT NULL;
 """
@@ -75,7 +75,7 @@ class LabelStore:
 
         sqlite3.Error when it cannot be written.
         """
-        row = (drawn.id, drawn.at, drawn.judge, drawn.epoch, orjson.dumps(drawn.facts), orjson.dumps(drawn.told))
+        row = (drawn.id, drawn.at, drawn.judge, drawn.epoch, json.dumps(drawn.facts), json.dumps(drawn.told))
         surplus = "SELECT id FROM answers WHERE told IS NOT NULL ORDER BY at DESC LIMIT -1 OFFSET ?"
         self._db.execute("BEGIN IMMEDIATE")
         try:
@@ -105,7 +105,7 @@ class LabelStore:
         sqlite3.Error when it cannot be written.
         """
         change = "UPDATE answers SET labels = ?, told = NULL WHERE id = ? AND told IS NOT NULL"
-        return self._db.execute(change, (orjson.dumps(labels), drawn_id)).rowcount > 0
+        return self._db.execute(change, (json.dumps(labels), drawn_id)).rowcount > 0
 
     def decided(self) -> list[Drawn]:
         """All answers that people have decided on, the oldest first."""
@@ -122,6 +122,6 @@ class LabelStore:
     def _rows(self, where: str, *values: object) -> list[Drawn]:
         columns = "SELECT id, at, judge, epoch, facts, told, labels FROM answers "
         return [
-            Drawn(*row[:4], *(None if blob is None else orjson.loads(blob) for blob in row[4:]))
+            Drawn(*row[:4], *(None if text is None else json.loads(text) for text in row[4:]))
             for row in self._db.execute(columns + where, values)
         ]

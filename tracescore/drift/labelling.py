@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -80,8 +81,7 @@ class Labelling:
     async def _let_wait(self, drawn: Drawn) -> None:
         await self._on_disk(LabelStore.draw, drawn, self._settings.max_waiting)
         if not _asked(drawn):
-            await self._on_disk(LabelStore.decide, drawn.id, _blanks(drawn))
-            self._decided = await self._on_disk(LabelStore.decided)
+            await self._decide(drawn, _blanks(drawn))
         self._waiting = await self._on_disk(LabelStore.count_waiting)
 
     def _same_judge(self, result: Result) -> bool:
@@ -134,10 +134,15 @@ class Labelling:
         }
         if labels:
             labels |= _blanks(drawn)
-        if not await self._on_disk(LabelStore.decide, drawn_id, labels):
-            return False
-        self._decided, self._waiting = await self._on_disk(LabelStore.decided), self._waiting - 1
-        return True
+        kept = await self._decide(drawn, labels)
+        self._waiting = await self._on_disk(LabelStore.count_waiting)
+        return kept
+
+    async def _decide(self, drawn: Drawn, labels: dict[str, Any]) -> bool:
+        kept = await self._on_disk(LabelStore.decide, drawn.id, labels)
+        if kept:
+            self._decided.append(replace(drawn, told=None, labels=labels))
+        return kept
 
     def counts(self) -> dict[str, int]:
         """How many answers wait, are labelled, and were given up."""
@@ -236,7 +241,7 @@ def _draw(result: Result, scores: Sequence[Score], ratio: float) -> Drawn:
         "pi_label": ratio,
         "measures": {
             score.measure: {
-                "group": _group(result, score),
+                "group": list(_group(result, score)),
                 "score": score.value,
                 "judged": [item.verdict for item in score.items] if score.measure in JUDGED else [],
                 "blank": score.label == "blank" and score.measure in JUDGED,

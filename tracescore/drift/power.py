@@ -44,9 +44,14 @@ def traffic(config: Config, given: int | None) -> Traffic:
     return Traffic(SCORES_PER_DAY, "an example; give yours with --scores-per-day")
 
 
+def days_of_learning(drift: Drift, scores_per_day: float) -> int:
+    """Days until a baseline is in force: whole periods with enough scores."""
+    return drift.baseline.days * math.ceil(max(1.0, drift.baseline.scores / scores_per_day / drift.baseline.days))
+
+
 def gap(drift: Drift, scores_per_day: float, spread: float = SPREAD) -> float:
     """How far the reference lies below the baseline: the tolerance, or the baseline's own doubt where that is more."""
-    learned_from = max(drift.baseline.scores, scores_per_day * drift.baseline.days)
+    learned_from = scores_per_day * days_of_learning(drift, scores_per_day)
     return max(drift.tolerance, -NormalDist().inv_cdf(DOUBT) * spread / math.sqrt(learned_from))
 
 
@@ -68,7 +73,10 @@ def report(config: Config, given: int | None) -> Iterator[str]:
     below, limit = gap(config.drift, per_day), family.threshold * per_day
     ratio = config.sampling.ratio
     of = f", of {per_day / ratio:,.0f} interactions at ratio {ratio:g}" if ratio < 1 else ""
-    yield f"changes of one service at {per_day:,.0f} scores a day ({known.known_by}){of}:"
+    yield (
+        f"changes of one service at {per_day:,.0f} scores a day ({known.known_by}){of}, "
+        f"once it has been learned for {days_of_learning(config.drift, per_day)} days:"
+    )
     for drop in DROPS:
         scores = scores_to_detection(drop, below, limit)
         if scores is None:
@@ -77,8 +85,8 @@ def report(config: Config, given: int | None) -> Iterator[str]:
         yield f"  a fall by {drop:.2f} is told after {_range(scores, per_day)}{_cost(config, scores)}"
     cost = f"; {_TOKENS[0]:,} tokens in and {_TOKENS[1]:,} out each" if _price(config) else ""
     yield (
-        f"  assumed: a spread of {SPREAD} (standard deviation; half of it takes a quarter of the time), a fall at once; "
-        f"a conversation is one score; {len(family.kinds)} detectors{cost}"
+        f"  assumed: a spread of {SPREAD} (standard deviation; half of it takes a quarter of the time), "
+        f"a fall at once; a conversation is one score; {len(family.kinds)} detectors{cost}"
     )
 
 
