@@ -33,6 +33,8 @@ MISSED = f"""\
 {detected("target")}
 unless on ({WATCHED})
 ({verdict("judge|pending")})
+unless on ({WATCHED}, measure)
+({detected("baseline")})
 unless on ({WATCHED}, measure) ALERTS{{alertname="TracescoreBelowTarget"}}
 {UNLESS_BROKEN}"""
 

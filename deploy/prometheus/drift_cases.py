@@ -91,6 +91,16 @@ def drift_cases() -> list[Case]:
             firing=["TracescoreTargetMissed"],
         ),
         case(
+            "a fall below the target is a fall",
+            told,
+            detector(TOLD, "completeness", "target"),
+            verdicts({"product": TOLD}),
+            READY,
+            minute=90,
+            values={},
+            firing=["TracescoreChanged"],
+        ),
+        case(
             "the judge is down: what was detected before waits",
             told,
             detector(TOLD, "faithfulness", "target"),
