@@ -129,8 +129,8 @@ class Service:
         """The judge can be asked; it was asked and had gone."""
 
     def _build_drift(self, config: Config) -> DriftWatch:
-        drift, judge = config.drift, self.scorer.judge.name
-        watch = DriftWatch(self.registry, drift, config.sampling, config.measures, judge, self.clock)
+        drift = config.drift
+        watch = DriftWatch(self.registry, drift, config.sampling, config.measures, self.clock)
         if drift.anchors:
             watch.anchors = Anchors(read_anchors(drift.anchors), self._rescore, self.clock, drift.anchor_deadline)
         return watch

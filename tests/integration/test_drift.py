@@ -167,10 +167,14 @@ def test_who_moved_is_told_from_items_that_stay_the_same(tmp_path: Path, who: st
             evaluate(run, 45, SUPPORTED if who == "judge" else (SUPPORTED[0], INVENTED[0]))
             shown = wait(lambda: _verdict(run), "no verdict", 60)
             told = wait(lambda: run.came, "no alert came")
+            (shift,) = run.server.query(
+                'tracescore_drift_anchor_shift_ratio{detector="faithfulness", against="baseline"}'
+            )
         finally:
             serving.cancel()
         names = {alert["labels"]["alertname"] for alert in told}
     assert shown == who
+    assert shift.value == pytest.approx(-0.5 if who == "judge" else 0.0)
     assert names == ({"TracescoreJudgeMoved"} if who == "judge" else {"TracescoreChanged"})
 
 

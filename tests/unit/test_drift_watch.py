@@ -32,7 +32,7 @@ class App:
         self.rng, self.numbers = np.random.default_rng(5), itertools.count(1)
 
     def watching(self, **settings) -> DriftWatch:
-        args = (Drift(**settings), Sampling(), LIVE_MEASURES, "embedded-v1", self.clock)
+        args = (Drift(**settings), Sampling(), LIVE_MEASURES, self.clock)
         return DriftWatch(self.registry, *args)
 
     async def answer(
@@ -137,7 +137,7 @@ async def test_a_new_judge_epoch_is_learned_anew_and_results_of_the_old_one_coun
     await app.answer(epoch=0)
     assert app.metric("scores", detector="completeness") == 1
     await app.answer(judge="gpt", epoch=0)
-    assert app.metric("scores", detector="completeness") == 1, "another judge is another scale"
+    assert app.metric("scores", detector="completeness", judge="gpt") == 1, "another judge is another scale"
 
 
 async def test_a_new_release_changes_nothing_but_is_noted() -> None:

@@ -52,10 +52,9 @@ class DriftWatch:
         settings: Drift,
         sampling: Sampling,
         measures: Sequence[Measure],
-        judge: str,
         clock: Clock,
     ) -> None:
-        self._settings, self._judge, self._clock = settings, judge, clock
+        self._settings, self._clock = settings, clock
         self.family = Family(settings, sampling, measures)
         self.anchors: Anchors | None = None
         self.gold_fell: GoldFell = lambda _: False
@@ -149,6 +148,11 @@ class DriftWatch:
                     family.add_metric(labels, value)
             yield family
         yield from self._states()
+
+    @property
+    def _judge(self) -> str:
+        """The name of the judge that everything known is from."""
+        return str(self.family.judge[0]) if self.family.judge else ""
 
     def _labels(self, population: Population, kind: Kind) -> list[str]:
         return [self._judge, *population, kind.name, MEASURES[kind.name], kind.against]
