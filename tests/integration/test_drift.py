@@ -86,6 +86,10 @@ def test_a_release_that_is_bad_from_its_first_request_is_told(tmp_path: Path) ->
         told = wait(lambda: run.came, "no alert came")[0]
         assert run.firing() == {("TracescoreChanged", "completeness")}
         shown = run.replica.service.drift.show()["services"][0]
+        change = 'tracescore_drift_release_change{}_ratio{{detector="completeness", against="baseline"}}'
+        lower, mean, upper = (run.server.query(change.format(end))[0].value for end in ("_lower", "", "_upper"))
+    assert lower < -0.3 < upper
+    assert lower < mean < upper < 0
     assert told["labels"]["service_name"] == "shop"
     assert told["annotations"]["page"].endswith("/?measure=completeness&service=shop")
     (changed,) = [each for each in shown["detectors"] if each["state"] == "changed"]

@@ -187,6 +187,7 @@ class DriftWatch:
             for one in PATTERNS:
                 patterns.add_metric([self._judge, *population, one], float(one == pattern))
         yield from (verdicts, patterns)
+        yield from self._releases()
         shifts = GaugeMetricFamily(
             "tracescore_drift_anchor_shift_ratio",
             "Mean difference of the anchors at their last scoring to what they scored before.",
@@ -197,6 +198,23 @@ class DriftWatch:
             if found is not None:
                 shifts.add_metric([self._judge, *kind], found.mean)
         yield shifts
+
+    def _releases(self) -> Iterator[Metric]:
+        about = "of the newest release less that of the one before, at this moment."
+        suffixes = ("", "_lower", "_upper")
+        families = [
+            GaugeMetricFamily(
+                f"tracescore_drift_release_change{suffix}_ratio",
+                f"Mean{suffix.replace('_', ', ')} {about}",
+                labels=LABELS,
+            )
+            for suffix in suffixes
+        ]
+        for population, kind, _ in self.family.chosen(None, None):
+            compared = self.family.watched[population].releases.compared(kind)
+            for family, value in zip(families, compared or (), strict=False):
+                family.add_metric(self._labels(population, kind), value)
+        yield from families
 
     # ---------------------------------------------------------------- for people
 
@@ -217,13 +235,14 @@ class DriftWatch:
             "verdict": verdict,
             "pattern": pattern,
             "advice": ADVICE[pattern],
-            "releases": [{"release": name, "first_seen": at} for name, at in watched.releases.items()],
+            "releases": [{"release": name, "first_seen": at} for name, at in watched.releases.first_seen.items()],
             "detectors": [self._detector(population, kind, each) for kind, each in watched.detectors.items()],
         }
 
     def _detector(self, population: Population, kind: Kind, detector: Detector) -> dict[str, Any]:
         figures = self._figures(population, kind, detector)
         found = difference(detector, figures["change_timestamp_seconds"] or self._clock() - _WEEK)
+        compared = self.family.watched[population].releases.compared(kind)
         state = "learning" if detector.is_learning else "steady"
         if figures["detected"]:
             state = "changed"
@@ -236,6 +255,7 @@ class DriftWatch:
             "state": state,
             **{name: value for name, value in figures.items() if name not in ("detected", "learning")},
             "difference": found and list(found),
+            "release_change": compared and list(compared),
             "by_block_advised": swing and detector.swing > 2 * self._settings.tolerance,
         }
 
