@@ -134,7 +134,8 @@ async def test_the_page_says_what_has_changed_and_where_to_look() -> None:
     await rig.score()
     page = (await ask(rig.app, "/")).body
     assert "<h2>Changes</h2>" in page
-    assert "Nothing has changed as far as is known." in page
+    assert "What is normal is still being learned" in page
+    assert "until 2027-01-22 08:00:00 UTC at the earliest" in page
     assert page.count(">learning</span>") == 5
     assert "<h2>Changes</h2>" not in (await ask(Rig(watched=False).app, "/")).body
 

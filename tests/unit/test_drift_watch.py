@@ -212,3 +212,20 @@ async def test_time_is_that_of_the_interactions_but_never_the_future() -> None:
     await app.watch.export(Result(told, (Score("faithfulness", 1.0),), "embedded-v1", finished=app.clock.now))
     (watched,) = app.watch.family.watched.values()
     assert watched.last == app.clock.now
+
+
+async def test_a_change_that_was_told_does_not_flicker_and_ends_when_nothing_is_suspected_any_more() -> None:
+    app = App()
+    await app.answer(600)
+    told = []
+    for _ in range(200):
+        await app.answer(answer_relevancy=0.6)
+        told.append(app.metric("detected", detector="answer_relevancy"))
+    assert told == sorted(told)
+    assert told[-1] == 1
+    for _ in range(100):
+        await app.answer(30)
+        if not app.metric("detected", detector="answer_relevancy"):
+            break
+    assert app.metric("evidence_days", detector="answer_relevancy") < app.watch.family.threshold**0.5
+    assert app.states("diagnosis") == {"none"}

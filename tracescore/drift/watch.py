@@ -17,7 +17,7 @@ from prometheus_client.metrics_core import Metric
 from tracescore.config import Drift, Sampling
 from tracescore.drift.anchors import VERDICTS, Anchors, Verdict
 from tracescore.drift.detector import Detector
-from tracescore.drift.diagnosis import ADVICE, PATTERNS, Pattern, diagnose, difference
+from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference
 from tracescore.drift.family import Family, Population, Watched
 from tracescore.drift.observations import MEASURES, NAMES, Kind
 from tracescore.model import Clock, Measure, Result
@@ -80,7 +80,10 @@ class DriftWatch:
     # ---------------------------------------------------------------- what the detectors say
 
     def _look(self) -> None:
-        """Notes what has become a change or is none any more, and has anchors scored where anything is suspected."""
+        """Notes what has become a change or is none any more, and has anchors scored where anything is suspected.
+
+        A change that was told remains one until it is not even suspected: evidence near the threshold goes to and fro.
+        """
         limit, before = self.family.threshold, dict(self._told)
         self._told = {}
         for population, kind, detector in self.family.chosen(None, None):
@@ -89,8 +92,10 @@ class DriftWatch:
             onset = detector.change.onset if detector.change else 0.0
             if self.anchors is not None:
                 self.anchors.want(onset)
-            if detector.evidence >= limit:
-                told = before.get((population, kind)) or self._tell(kind, onset)
+            told = before.get((population, kind))
+            if told is None and detector.evidence >= limit:
+                told = self._tell(kind, onset)
+            if told is not None:
                 self._told[population, kind] = told
 
     def _tell(self, kind: Kind, onset: float) -> _Told:
@@ -234,7 +239,7 @@ class DriftWatch:
             "environment": population[1],
             "verdict": verdict,
             "pattern": pattern,
-            "advice": ADVICE[pattern],
+            "advice": LEARNING if pattern == "none" and watched.is_learning else ADVICE[pattern],
             "releases": [{"release": name, "first_seen": at} for name, at in watched.releases.first_seen.items()],
             "detectors": [self._detector(population, kind, each) for kind, each in watched.detectors.items()],
         }
@@ -255,6 +260,7 @@ class DriftWatch:
             "state": state,
             **{name: value for name, value in figures.items() if name not in ("detected", "learning")},
             "difference": found and list(found),
+            "learned_at": detector.learned_at,
             "release_change": compared and list(compared),
             "by_block_advised": swing and detector.swing > 2 * self._settings.tolerance,
         }
@@ -300,7 +306,7 @@ class DriftWatch:
 
 _GAUGES: Mapping[str, str] = {
     "evidence_days": "Evidence for a fall; false alarms as strong as this come this many days apart.",
-    "detected": "1 while the evidence is over the threshold.",
+    "detected": "1 from when the evidence passes the threshold until nothing is suspected any more.",
     "learning": "1 while what is normal is still being learned.",
     "reference_ratio": "What the mean has to stay above at this moment.",
     "baseline_ratio": "The mean that was learned.",
