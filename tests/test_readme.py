@@ -120,7 +120,7 @@ def test_nothing_is_left_to_be_filled_in() -> None:
 
 
 def test_help_of_every_command_is_one_screen() -> None:
-    for name in ("serve", "check", "inspect", "score", "demo"):
+    for name in ("serve", "check", "inspect", "score", "baseline", "anchors", "demo"):
         done = subprocess.run(
             [sys.executable, "-m", "tracescore.cli", name, "--help"], capture_output=True, text=True, check=True
         )

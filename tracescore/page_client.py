@@ -14,6 +14,10 @@ from tracescore.config_types import host_port
 from tracescore.errors import UsageError
 
 _SECONDS = 10
+_HEAD = (
+    f"  {'detector':23} {'against':9} {'state':10} {'baseline':>8} {'reference':>9} {'scores':>8}  "
+    f"{'release change':22} evidence"
+)
 
 
 def address(settings: Web, page: str | None) -> str:
@@ -71,13 +75,13 @@ def table(shown: Mapping[str, Any]) -> Iterator[str]:
         yield "No scores yet: nothing is watched."
     for service in shown["services"]:
         yield f"{service['service']} ({service['environment']}): {_sentence(service)}"
-        yield f"  {'detector':23} {'against':9} {'state':10} {'baseline':>8} {'reference':>9} {'scores':>8}  evidence"
+        yield _HEAD
         for each in service["detectors"]:
             learned, reference = (_number(each[key]) for key in ("baseline_ratio", "reference_ratio"))
-            evidence = f"{each['evidence_days']:.3g} of {threshold:.0f} days"
+            evidence = f"{100 * min(1, each['evidence_days'] / threshold):.1f} %"
             yield (
                 f"  {each['detector']:23} {each['against']:9} {each['state']:10} {learned:>8} {reference:>9} "
-                f"{each['scores']:8,}  {evidence}{_since(each)}"
+                f"{each['scores']:8,}  {_change(each):22} {evidence:>7}{_since(each)}"
             )
         if any(each["by_block_advised"] for each in service["detectors"]):
             yield "  Scores swing over the day: set `drift.reference: by_block`, then `tracescore baseline reset`"
@@ -90,10 +94,25 @@ def _sentence(service: Mapping[str, Any]) -> str:
 
 
 def _since(detector: Mapping[str, Any]) -> str:
+    if detector["learned_at"] is not None:
+        return f", learned on {_moment(detector['learned_at'])} at the earliest"
     if detector["change_timestamp_seconds"] is None:
         return ""
-    when = datetime.fromtimestamp(detector["change_timestamp_seconds"], UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f", falling since about {when} ({detector['change_scores']:,} scores)"
+    return (
+        f", falling since about {_moment(detector['change_timestamp_seconds'])} ({detector['change_scores']:,} scores)"
+    )
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _change(detector: Mapping[str, Any]) -> str:
+    """The newest release less the one before."""
+    if detector["release_change"] is None:
+        return "-"
+    mean, lower, upper = detector["release_change"]
+    return f"{mean:+.3f} ({lower:+.3f}, {upper:+.3f})"
 
 
 def _number(value: float | None) -> str:

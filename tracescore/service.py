@@ -27,9 +27,8 @@ from prometheus_client import CollectorRegistry, Counter
 from tracescore import logs
 from tracescore.assembly import Assembly
 from tracescore.config import Config
-from tracescore.drift.anchors import Anchors, read_anchors
-from tracescore.drift.labelling import Labelling
-from tracescore.drift.watch import DriftWatch
+from tracescore.drift import build_watch
+from tracescore.drift.labelling import build_labelling
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
@@ -106,9 +105,8 @@ class Service:
         self.forwarder = build_forwarder(config, self.registry)
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.once = Once(self.registry)
-        self.drift = self._build_drift(config) if config.drift.detector else None
-        labels, salt = config.drift.labels, config.sampling.salt
-        self.labelling = Labelling(self.registry, labels, salt, clock) if labels else None
+        self.drift = build_watch(config, self.registry, clock, self._rescore)
+        self.labelling = build_labelling(config, self.registry, clock)
         self.report = Report(config.interactions, self.registry, clock, content_switch)
         self.pages = Pages(
             config.web,
@@ -131,19 +129,6 @@ class Service:
             self.errors.labels(stage)
         self.fit, self.lost = anyio.Event(), anyio.Event()
         """The judge can be asked; it was asked and had gone."""
-
-    def _build_drift(self, config: Config) -> DriftWatch:
-        drift, judge = config.drift, self.scorer.judge.name
-        watch = DriftWatch(self.registry, drift, config.sampling, config.measures, judge, self.clock)
-        if drift.anchors:
-            watch.anchors = Anchors(read_anchors(drift.anchors), self._rescore, self.clock, drift.anchor_deadline)
-        return watch
-
-    async def _rescore(self, anchor: Interaction) -> Result:
-        """What an anchor scores when the judge is asked anew."""
-        await self.fit.wait()
-        texts, scorer = self._again.interaction(anchor), self.scorer
-        return await evaluate_all(texts, scorer.evaluators, scorer.judge, self.clock, remembered=False)
 
     async def run(self, stop: anyio.Event, task_status: TaskStatus[dict[str, str]] = anyio.TASK_STATUS_IGNORED) -> None:
         """Serves until `stop` is set, then finishes what was received within `shutdown_grace`.
@@ -280,6 +265,12 @@ class Service:
             self.lost.set()
         await self.fit.wait()
         return await evaluate_all(interaction, self.scorer.evaluators, self.scorer.judge, self.clock)
+
+    async def _rescore(self, anchor: Interaction) -> Result:
+        """What an anchor scores when the judge is asked anew."""
+        await self.fit.wait()
+        texts, scorer = self._again.interaction(anchor), self.scorer
+        return await evaluate_all(texts, scorer.evaluators, scorer.judge, self.clock, remembered=False)
 
     async def _keep_judge(self) -> None:
         """Asks the judge until it can do the work, and again whenever it was lost.

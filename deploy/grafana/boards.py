@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from deploy.grafana import coverage, judge, overview, slices
+from deploy.grafana import coverage, drift, judge, overview, slices
 from deploy.grafana.panels import text
 
-BOARDS = (overview, slices, coverage, judge)
+BOARDS = (overview, drift, slices, coverage, judge)
 
 if __name__ == "__main__":
     for module in BOARDS:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from deploy.prometheus.drift_cases import drift_cases
 from deploy.prometheus.quality_cases import burning_cases, quality_cases
 from deploy.prometheus.rules import groups
 from deploy.prometheus.streams import READY, TARGET, Case, case, counter, estimate, evaluations, found, named, scores
@@ -263,7 +264,14 @@ def render() -> str:
         "rule_files": ["tracescore.rules.yaml"],
         "evaluation_interval": "5m",
         "group_eval_order": [group["name"] for group in groups()["groups"]],
-        "tests": [*estimate_cases(), *quality_cases(), *burning_cases(), *measurement_cases(), *upkeep_cases()],
+        "tests": [
+            *estimate_cases(),
+            *quality_cases(),
+            *burning_cases(),
+            *drift_cases(),
+            *measurement_cases(),
+            *upkeep_cases(),
+        ],
     }
     return HEADER + yaml.safe_dump(document, sort_keys=False, width=10_000)
 

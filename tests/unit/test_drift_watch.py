@@ -32,7 +32,7 @@ class App:
         self.rng, self.numbers = np.random.default_rng(5), itertools.count(1)
 
     def watching(self, **settings) -> DriftWatch:
-        args = (Drift(**settings), Sampling(), LIVE_MEASURES, "embedded-v1", self.clock)
+        args = (Drift(**settings), Sampling(), LIVE_MEASURES, self.clock)
         return DriftWatch(self.registry, *args)
 
     async def answer(
@@ -137,7 +137,7 @@ async def test_a_new_judge_epoch_is_learned_anew_and_results_of_the_old_one_coun
     await app.answer(epoch=0)
     assert app.metric("scores", detector="completeness") == 1
     await app.answer(judge="gpt", epoch=0)
-    assert app.metric("scores", detector="completeness") == 1, "another judge is another scale"
+    assert app.metric("scores", detector="completeness", judge="gpt") == 1, "another judge is another scale"
 
 
 async def test_a_new_release_changes_nothing_but_is_noted() -> None:
@@ -212,3 +212,20 @@ async def test_time_is_that_of_the_interactions_but_never_the_future() -> None:
     await app.watch.export(Result(told, (Score("faithfulness", 1.0),), "embedded-v1", finished=app.clock.now))
     (watched,) = app.watch.family.watched.values()
     assert watched.last == app.clock.now
+
+
+async def test_a_change_that_was_told_does_not_flicker_and_ends_when_nothing_is_suspected_any_more() -> None:
+    app = App()
+    await app.answer(600)
+    told = []
+    for _ in range(200):
+        await app.answer(answer_relevancy=0.6)
+        told.append(app.metric("detected", detector="answer_relevancy"))
+    assert told == sorted(told)
+    assert told[-1] == 1
+    for _ in range(100):
+        await app.answer(30)
+        if not app.metric("detected", detector="answer_relevancy"):
+            break
+    assert app.metric("evidence_days", detector="answer_relevancy") < app.watch.family.threshold**0.5
+    assert app.states("diagnosis") == {"none"}

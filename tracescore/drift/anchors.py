@@ -131,6 +131,10 @@ class Anchors:
         self._last: Pass | None = None
         self._wanted, self._running = anyio.Event(), False
         self.passes = 0
+        if len(items) < LEAST_ITEMS:
+            _log.warning(
+                'event=few_anchors items=%d advice="100 are better; under %d acquit no judge"', len(items), LEAST_ITEMS
+            )
 
     def want(self, since: float) -> None:
         """Something may have changed at `since`: the items are to be scored, unless they were after that."""
@@ -158,6 +162,8 @@ class Anchors:
                 await anyio.sleep(_RETRY)
             elif len(self._before) < PASSES:
                 self._before.append(done.values)
+                if len(self._before) == PASSES:
+                    _log.info("event=anchors_known items=%d", len(self._items))
             else:
                 self._last = done
                 _log.info("event=anchors_scored items=%d seconds=%.0f", len(self._items), done.ended - done.began)

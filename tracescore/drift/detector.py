@@ -71,7 +71,11 @@ class Change(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Scores less their baseline: how many, their sum, the sum of their squares, and of their weights."""
+    """Scores less their baseline: how many, their sum, the sum of their squares, and of their weights.
+
+    Where weights count, a score is a part of one, its weight over the largest: taken as a whole number of equal
+    scores, they then promise less than they know, never more.
+    """
 
     scores: float = 0
     total: float = 0.0
@@ -119,7 +123,7 @@ class Stratum:
         self._since += 1
         self._gain = np.maximum(0.0, self._gain + np.log1p(BETS * won))
         self.last, self.scores = max(at, self.last), self.scores + 1
-        self._remember(at, score, weight)
+        self._remember(at, score, share, weight)
 
     @property
     def mean_evidence(self) -> float:
@@ -139,12 +143,12 @@ class Stratum:
             total = total.plus(sums) if hour >= at // 3600 else total
         return total
 
-    def _remember(self, at: float, score: float, weight: float) -> None:
+    def _remember(self, at: float, score: float, share: float, weight: float) -> None:
         hour, off = int(at // 3600), score - self.baseline.means[block_of(at)]
         if hour not in self.hours:
             newest = max(self.hours, default=hour)
             self.hours = {old: sums for old, sums in self.hours.items() if old > newest - _KEPT_HOURS}
-        self.hours[hour] = self.hours.get(hour, Sums()).plus(Sums(1, off, off * off, weight))
+        self.hours[hour] = self.hours.get(hour, Sums()).plus(Sums(share, share * off, share * off * off, weight))
 
     def plain(self) -> dict[str, Any]:
         """As plain data for `of`."""
@@ -232,6 +236,11 @@ class Detector:
         learned = [each.baseline.by_block for each in self.tested.values()]
         parts = learned or [sample.block_means() for sample in self.learning.values()]
         return max((max(known) - min(known) for known in parts if known), default=0.0)
+
+    @property
+    def learned_at(self) -> float | None:
+        """When learning ends if there are scores enough by then, in Unix seconds; None when nothing is learned."""
+        return self._look if self.is_learning else None
 
     @property
     def scores(self) -> int:

@@ -32,6 +32,7 @@ ADVICE: Mapping[Pattern, str] = {
     "unclear": "More than one thing moved, or too little is known of the rest: begin with the lowest interactions.",
 }
 """Pattern -> what it means and where to look."""
+LEARNING = "What is normal is still being learned: until then only targets are watched."
 
 _SIDE = 1.645
 """Normal quantile of .95: an interval of 90 % inside the tolerance is two one-sided tests at 5 % (Schuirmann, 1987)."""

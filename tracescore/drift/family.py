@@ -15,6 +15,7 @@ from typing import Any
 from tracescore.config import Drift, Sampling
 from tracescore.drift.detector import Detector, threshold
 from tracescore.drift.observations import Conversations, Kind, Observation, kinds, seen
+from tracescore.drift.releases import Releases
 from tracescore.labels import label
 from tracescore.model import EVALUATOR_VERSION, Measure, Result
 
@@ -31,11 +32,11 @@ Population = tuple[str, str]
 
 @dataclass(slots=True)
 class Watched:
-    """The detectors of one service, and when its latest releases were first seen, the newest last."""
+    """The detectors of one service, when it was last seen, and its latest releases."""
 
     detectors: dict[Kind, Detector]
     last: float = 0.0
-    releases: dict[str, float] = field(default_factory=dict)
+    releases: Releases = field(default_factory=Releases)
 
     @property
     def is_learning(self) -> bool:
@@ -71,9 +72,10 @@ class Family:
         if watched is None:
             return False
         watched.last = max(watched.last, at)
-        self._note_release(watched, label(interaction.release), at)
+        release = label(interaction.release)
+        watched.releases.note(release, at)
         told = [
-            Observation(population, kind, at, _stratum(kind, result), score, interaction.weight)
+            Observation(population, kind, at, _stratum(kind, result), score, interaction.weight, release)
             for kind, score in seen(result).items()
             if kind in watched.detectors
         ]
@@ -84,6 +86,7 @@ class Family:
     def _feed(self, each: Observation) -> None:
         of_service = self.watched.get(each.population)
         if of_service is not None:
+            of_service.releases.add(each.release, each.kind, each.score, each.weight)
             detector = of_service.detectors[each.kind]
             weights = {"weight": each.weight, "max_weight": self._max_weight}
             detector.take(each.at, each.stratum, each.score, **weights, threshold=self.threshold)
@@ -123,13 +126,6 @@ class Family:
             kind: Detector(self._settings, targets[kind.name] if kind.against == "target" else None)  # type: ignore[index]
             for kind in self.kinds
         }
-
-    @staticmethod
-    def _note_release(watched: Watched, release: str, at: float) -> None:
-        if release not in watched.releases:
-            watched.releases[release] = at
-            while len(watched.releases) > 5:
-                del watched.releases[next(iter(watched.releases))]
 
     # ---------------------------------------------------------------- what people ask for
 
@@ -173,7 +169,7 @@ class Family:
             {
                 "population": population,
                 "last": watched.last,
-                "releases": list(watched.releases.items()),
+                "releases": watched.releases.plain(),
                 "detectors": [[*kind, each.plain()] for kind, each in watched.detectors.items()],
             }
             for population, watched in self.watched.items()
@@ -189,7 +185,8 @@ class Family:
         """Goes on from the state of an earlier process. Detectors that are not configured any more are left out."""
         self.judge, self._most = plain["epoch"], plain["most"]
         for row in plain["watched"]:
-            watched = Watched(self._fresh(), row["last"], dict(row["releases"]))
+            watched = Watched(self._fresh(), row["last"])
+            watched.releases.resume(row["releases"])
             for name, against, saved in row["detectors"]:
                 detector = watched.detectors.get(Kind(name, against))
                 if detector is not None and saved["target"] == detector.target:

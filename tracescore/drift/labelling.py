@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tracescore.config import Labels
+from tracescore.config import Config, Labels
 from tracescore.drift.baseline import DAY
 from tracescore.drift.calibration import ANSWERS, JUDGED, Calibration, Group, Label, Sample, Sums, calibrate
 from tracescore.drift.family import MOST_POPULATIONS
@@ -206,6 +206,12 @@ class Labelling:
 
     def refill(self, result: Result) -> None:
         """The sums hold everything already."""
+
+
+def build_labelling(config: Config, registry: CollectorRegistry, clock: Clock) -> Labelling | None:
+    """What asks people for labels; None where the configuration names no file for them."""
+    labels = config.drift.labels
+    return Labelling(registry, labels, config.sampling.salt, clock) if labels else None
 
 
 def _ended(result: Result) -> float:

@@ -88,6 +88,7 @@ class Observation(NamedTuple):
     stratum: str
     score: float
     weight: float
+    release: str = ""
 
 
 _LONGEST = 6 * 3600.0
@@ -101,6 +102,7 @@ class _Open:
 
     first: float
     last: float
+    release: str
     sums: dict[tuple[Kind, str], tuple[int, float, float]] = field(default_factory=dict)
 
 
@@ -129,11 +131,11 @@ class Conversations:
                 yield from self._closed(key)
                 known = None
             if known is None:
-                known = self._open[key] = _Open(each.at, each.at)
+                known = self._open[key] = _Open(each.at, each.at, each.release)
             count, weight, total = known.sums.get((each.kind, each.stratum), (0, 0.0, 0.0))
             sums = count + 1, weight + each.weight, total + each.weight * each.score
             known.sums[each.kind, each.stratum] = sums
-            known.last = max(known.last, each.at)
+            known.last, known.release = max(known.last, each.at), each.release
             self._open.move_to_end(key)
         while len(self._open) > _MOST_OPEN:
             yield from self._closed(next(iter(self._open)))
@@ -150,18 +152,24 @@ class Conversations:
         known = self._open.pop(key)
         for (kind, stratum), (count, weight, total) in known.sums.items():
             score = min(1.0, max(0.0, total / weight))
-            yield Observation(key[:2], kind, known.last, stratum, score, weight / count)
+            yield Observation(key[:2], kind, known.last, stratum, score, weight / count, known.release)
 
     def plain(self) -> list[Any]:
         """The state as plain data for `resume`."""
         return [
-            [*key, each.first, each.last, [[*kind, stratum, *sums] for (kind, stratum), sums in each.sums.items()]]
+            [
+                *key,
+                each.first,
+                each.last,
+                each.release,
+                [[*kind, stratum, *sums] for (kind, stratum), sums in each.sums.items()],
+            ]
             for key, each in self._open.items()
         ]
 
     def resume(self, plain: Sequence[Any]) -> None:
         """Goes on from the state of an earlier process."""
-        for service, environment, conversation, first, last, rows in plain:
+        for service, environment, conversation, first, last, release, rows in plain:
             sums = {(Kind(name, against), stratum): (n, w, s) for name, against, stratum, n, w, s in rows}
-            self._open[service, environment, conversation] = _Open(first, last, sums)
+            self._open[service, environment, conversation] = _Open(first, last, release, sums)
             self._now = max(self._now, last)

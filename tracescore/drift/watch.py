@@ -17,7 +17,7 @@ from prometheus_client.metrics_core import Metric
 from tracescore.config import Drift, Sampling
 from tracescore.drift.anchors import VERDICTS, Anchors, Verdict
 from tracescore.drift.detector import Detector
-from tracescore.drift.diagnosis import ADVICE, PATTERNS, Pattern, diagnose, difference
+from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference
 from tracescore.drift.family import Family, Population, Watched
 from tracescore.drift.observations import MEASURES, NAMES, Kind
 from tracescore.model import Clock, Measure, Result
@@ -52,10 +52,9 @@ class DriftWatch:
         settings: Drift,
         sampling: Sampling,
         measures: Sequence[Measure],
-        judge: str,
         clock: Clock,
     ) -> None:
-        self._settings, self._judge, self._clock = settings, judge, clock
+        self._settings, self._clock = settings, clock
         self.family = Family(settings, sampling, measures)
         self.anchors: Anchors | None = None
         self.gold_fell: GoldFell = lambda _: False
@@ -81,7 +80,10 @@ class DriftWatch:
     # ---------------------------------------------------------------- what the detectors say
 
     def _look(self) -> None:
-        """Notes what has become a change or is none any more, and has anchors scored where anything is suspected."""
+        """Notes what has become a change or is none any more, and has anchors scored where anything is suspected.
+
+        A change that was told remains one until it is not even suspected: evidence near the threshold goes to and fro.
+        """
         limit, before = self.family.threshold, dict(self._told)
         self._told = {}
         for population, kind, detector in self.family.chosen(None, None):
@@ -90,8 +92,10 @@ class DriftWatch:
             onset = detector.change.onset if detector.change else 0.0
             if self.anchors is not None:
                 self.anchors.want(onset)
-            if detector.evidence >= limit:
-                told = before.get((population, kind)) or self._tell(kind, onset)
+            told = before.get((population, kind))
+            if told is None and detector.evidence >= limit:
+                told = self._tell(kind, onset)
+            if told is not None:
                 self._told[population, kind] = told
 
     def _tell(self, kind: Kind, onset: float) -> _Told:
@@ -150,6 +154,11 @@ class DriftWatch:
             yield family
         yield from self._states()
 
+    @property
+    def _judge(self) -> str:
+        """The name of the judge that everything known is from."""
+        return str(self.family.judge[0]) if self.family.judge else ""
+
     def _labels(self, population: Population, kind: Kind) -> list[str]:
         return [self._judge, *population, kind.name, MEASURES[kind.name], kind.against]
 
@@ -183,6 +192,7 @@ class DriftWatch:
             for one in PATTERNS:
                 patterns.add_metric([self._judge, *population, one], float(one == pattern))
         yield from (verdicts, patterns)
+        yield from self._releases()
         shifts = GaugeMetricFamily(
             "tracescore_drift_anchor_shift_ratio",
             "Mean difference of the anchors at their last scoring to what they scored before.",
@@ -193,6 +203,23 @@ class DriftWatch:
             if found is not None:
                 shifts.add_metric([self._judge, *kind], found.mean)
         yield shifts
+
+    def _releases(self) -> Iterator[Metric]:
+        about = "of the newest release less that of the one before, at this moment."
+        suffixes = ("", "_lower", "_upper")
+        families = [
+            GaugeMetricFamily(
+                f"tracescore_drift_release_change{suffix}_ratio",
+                f"Mean{suffix.replace('_', ', ')} {about}",
+                labels=LABELS,
+            )
+            for suffix in suffixes
+        ]
+        for population, kind, _ in self.family.chosen(None, None):
+            compared = self.family.watched[population].releases.compared(kind)
+            for family, value in zip(families, compared or (), strict=False):
+                family.add_metric(self._labels(population, kind), value)
+        yield from families
 
     # ---------------------------------------------------------------- for people
 
@@ -212,14 +239,15 @@ class DriftWatch:
             "environment": population[1],
             "verdict": verdict,
             "pattern": pattern,
-            "advice": ADVICE[pattern],
-            "releases": [{"release": name, "first_seen": at} for name, at in watched.releases.items()],
+            "advice": LEARNING if pattern == "none" and watched.is_learning else ADVICE[pattern],
+            "releases": [{"release": name, "first_seen": at} for name, at in watched.releases.first_seen.items()],
             "detectors": [self._detector(population, kind, each) for kind, each in watched.detectors.items()],
         }
 
     def _detector(self, population: Population, kind: Kind, detector: Detector) -> dict[str, Any]:
         figures = self._figures(population, kind, detector)
         found = difference(detector, figures["change_timestamp_seconds"] or self._clock() - _WEEK)
+        compared = self.family.watched[population].releases.compared(kind)
         state = "learning" if detector.is_learning else "steady"
         if figures["detected"]:
             state = "changed"
@@ -232,6 +260,8 @@ class DriftWatch:
             "state": state,
             **{name: value for name, value in figures.items() if name not in ("detected", "learning")},
             "difference": found and list(found),
+            "learned_at": detector.learned_at,
+            "release_change": compared and list(compared),
             "by_block_advised": swing and detector.swing > 2 * self._settings.tolerance,
         }
 
@@ -276,7 +306,7 @@ class DriftWatch:
 
 _GAUGES: Mapping[str, str] = {
     "evidence_days": "Evidence for a fall; false alarms as strong as this come this many days apart.",
-    "detected": "1 while the evidence is over the threshold.",
+    "detected": "1 from when the evidence passes the threshold until nothing is suspected any more.",
     "learning": "1 while what is normal is still being learned.",
     "reference_ratio": "What the mean has to stay above at this moment.",
     "baseline_ratio": "The mean that was learned.",

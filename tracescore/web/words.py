@@ -86,5 +86,20 @@ LABEL_MEANINGS: Mapping[str, str] = {
     "blank": "the answer is blank, which counts as 0",
 }
 
+STATE_OF_CHANGE: Mapping[str, str] = {
+    "learning": "what is normal is not known yet: nothing is told before it is",
+    "steady": "nothing speaks for a fall",
+    "suspected": "something may be falling; too little is known to say so",
+    "changed": "it has fallen",
+}
+
+VERDICT_MEANINGS: Mapping[str, str] = {
+    "none": "",
+    "pending": "Fixed items are being scored to see whether it is the judge.",
+    "product": "Fixed items score as before: it is not the judge.",
+    "judge": "",
+    "unattributed": "Whether it is the judge is not known.",
+}
+
 GOOD_VERDICTS = frozenset({"supported", "covered", "TP"})
 BAD_VERDICTS = frozenset({"contradicted", "not_found", "missing", "FP", "missed"})
