@@ -82,7 +82,7 @@ def test_the_table_of_metrics_is_what_the_service_exposes() -> None:
     )
     settings += "  forward: {http: 'http://elsewhere:4318'}\n"
     settings += "redaction: {patterns: [email]}\n"
-    settings += "spool: {path: /nowhere/spool}\n"
+    settings += "spool: {path: /nowhere/spool}\ndrift: {labels: {path: /nowhere/labels}}\n"
     families = Service(parse(settings, "test")).registry.collect()
     exposed = {family.name + ("_total" if family.type == "counter" else "") for family in families}
     exposed = {name for name in exposed if "_by_slice_" not in name or "_by_slice_weight_total" in name}
@@ -120,7 +120,7 @@ def test_nothing_is_left_to_be_filled_in() -> None:
 
 
 def test_help_of_every_command_is_one_screen() -> None:
-    for name in ("serve", "check", "inspect", "score", "baseline", "anchors", "demo"):
+    for name in ("serve", "check", "inspect", "score", "labels", "calibrate", "baseline", "anchors", "demo"):
         done = subprocess.run(
             [sys.executable, "-m", "tracescore.cli", name, "--help"], capture_output=True, text=True, check=True
         )

@@ -118,7 +118,11 @@ async def test_nobody_without_the_token_sees_or_gives_labels(tmp_path: Path, mon
     await rig.labels.export(result())
     for path in ("/labels", "/api/labels"):
         assert (await ask(rig.app, path)).status == 401
-    assert "return window" not in (await rig.answer()).body
+    asked = (await rig.answer()).body
+    assert "return window" not in asked
+    assert 'name="next" value="/labels"' in asked
+    led = await ask(rig.app, "/login", method="POST", body=b"token=sesame&next=%2Flabels")
+    assert led.headers["location"] == "/labels"
     assert (await rig.send(ANSWERS, hidden={"form": "x"})).status == 401
     assert (await rig.send(ANSWERS, authorization="Bearer sesame")).status == 303
     assert (await ask(rig.app, "/api/labels", authorization="Bearer sesame")).status == 200

@@ -184,7 +184,7 @@ class Pages:
         if "token" not in given or not self._guard.token_allowed(given["token"]):
             return _ask_for_token(target, wrong="token" in given)
         # Only pages of ours are led to: an address from outside could be another site's.
-        target = target if TRACE_PATH.fullmatch(target) else "/"
+        target = _ours(target)
         cookie = f"{COOKIE}={self._guard.cookie}; Path=/; HttpOnly; SameSite=Strict"
         return _html(303, b"", headers=(("location", target), ("set-cookie", cookie)))
 
@@ -193,9 +193,13 @@ def _html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -
     return Response(status, body, HTML, headers)
 
 
+def _ours(path: str) -> str:
+    """`path` where it is one that a login may lead to, else the overview."""
+    return path if path == labels.PATH or TRACE_PATH.fullmatch(path) else "/"
+
+
 def _ask_for_token(path: str, *, wrong: bool) -> Response:
-    target = path if TRACE_PATH.fullmatch(path) else "/"
-    return _html(401, page("login.html", next=target, wrong=wrong), headers=(("www-authenticate", "Bearer"),))
+    return _html(401, page("login.html", next=_ours(path), wrong=wrong), headers=(("www-authenticate", "Bearer"),))
 
 
 def _message(status: int, title: str, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
