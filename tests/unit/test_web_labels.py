@@ -61,8 +61,8 @@ async def test_an_answer_is_shown_with_its_parts_and_without_scores_verdicts_or_
         assert text in shown
     for hidden in ("0.81", "0.50", "blockquote", "verdict", "How long can I return items?", "embedded-v1"):
         assert hidden not in shown
-    assert "1 answers wait" in shown
-    assert 'href="/labels">1 answers wait for a label' in (await ask(rig.app, "/")).body
+    assert "1 answer to label" in shown
+    assert 'href="/labels">1 answer to label' in (await ask(rig.app, "/")).body
 
 
 async def test_what_the_form_sends_becomes_a_label_and_the_next_answer_comes(rig: Rig) -> None:
@@ -82,6 +82,8 @@ async def test_every_field_of_the_form_can_be_sent(rig: Rig) -> None:
     assert {name for name, _ in fields} == set(ANSWERS)
     assert set(ANSWERS.items()) <= set(fields)
     assert 'method="post" action="/labels"' in shown
+    assert shown.count('type="radio"') == shown.count(" required>")  # nothing is passed over by mistake
+    assert "checked" not in shown
 
 
 @pytest.mark.parametrize("given", [{"skip": "1"} | ANSWERS, {"save": "1"}], ids=["cannot tell at all", "nothing said"])
