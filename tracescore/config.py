@@ -420,6 +420,8 @@ def cross_checks(config: Config) -> list[tuple[str, str]]:
     if config.drift.labels is not None and config.spool.path is None:
         why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
         problems.append(("drift.labels", f"needs spool.path: {why}"))
+    elif config.drift.labels is not None and config.drift.labels.path == config.spool.path:
+        problems.append(("drift.labels.path", "is spool.path as well; name a file of its own"))
     if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
         problems.append(("embedder.kind", "the embedded judge works on a local model; set kind: sentence_transformers"))
     return problems

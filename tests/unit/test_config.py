@@ -144,6 +144,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
             )
         ],
     ),
+    "labels in the spool": (
+        "spool: {path: /a}\ndrift:\n  labels: {path: /a}\n",
+        ["f.yaml:3: drift.labels.path: is spool.path as well; name a file of its own"],
+    ),
     "a list where a section belongs": (
         "judge: [{api_key: sk-secret}]\n",
         ["f.yaml:1: judge: must be a valid dictionary or object to extract fields from; got a list"],
