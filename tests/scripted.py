@@ -75,7 +75,7 @@ class ScriptedJudge:
     async def probe(self) -> None:
         """Always fit."""
 
-    def session(self, key: str) -> ScriptedSession:
+    def session(self, key: str, *, remembered: bool = True) -> ScriptedSession:
         self.keys.append(key)
         return self._session
 

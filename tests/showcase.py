@@ -6,14 +6,15 @@ import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from tests.openai_server import openai_server
+from tests.openai_server import OpenAIServer, openai_server
 from tracescore.config import Config, OpenAIEmbedder, OpenAIJudge
 from tracescore.exporters.exposition import Health, metrics_app
 from tracescore.listener import address_of, bind, serving
-from tracescore.model import LIVE_MEASURES, Interaction, Measure, Result, Score, Unscored
+from tracescore.model import LIVE_MEASURES, Clock, Interaction, Measure, Result, Score, Unscored
 from tracescore.service import Service
 
 JUDGE = "gpt"
@@ -22,11 +23,12 @@ JUDGE = "gpt"
 class Replica:
     """The parts of a service without its traffic; `address` is where its /metrics is."""
 
-    def __init__(self, portal: BlockingPortal, models: str) -> None:
+    def __init__(self, portal: BlockingPortal, models: str, clock: Clock = time.time, **settings: Any) -> None:
         judge = OpenAIJudge(kind="openai", model="m", name=JUDGE, base_url=models, max_retries=0)
-        self._service = Service(Config(judge=judge, embedder=OpenAIEmbedder(kind="openai", model="m", base_url=models)))
-        self._portal = portal
-        self.registry = self._service.registry
+        embedder = OpenAIEmbedder(kind="openai", model="m", base_url=models)
+        self.service = Service(Config(judge=judge, embedder=embedder, **settings), clock)
+        self.portal = portal
+        self.registry = self.service.registry
         self.address = ""
 
     def score(self, scores: Mapping[Measure, float], service: str = "shop") -> str:
@@ -50,37 +52,37 @@ class Replica:
             Score(measure, scores[measure]) if measure in scores else Unscored(measure, "judge_timeout")
             for measure in LIVE_MEASURES
         )
-        self._portal.call(self._take, Result(interaction, evaluations, JUDGE, finished=now))
+        self.portal.call(self._take, Result(interaction, evaluations, JUDGE, finished=now))
         return interaction.trace_id
 
     async def _take(self, result: Result) -> None:
-        ledger = self._service.ledger
+        ledger = self.service.ledger
         ledger.read(result.interaction)
         ledger.started(result.interaction, LIVE_MEASURES)
         ledger.finished(result)
-        for exporter in self._service.exporters:
+        for exporter in self.service.exporters:
             await exporter.export(result)
 
     def ask_judge(self) -> None:
         """Calls that cost tokens; from then on the judge is ready."""
-        self._portal.call(self._service.scorer.judge.probe)
+        self.portal.call(self.service.scorer.judge.probe)
 
     async def close(self) -> None:
         """Releases the connections to the models."""
-        for exporter in self._service.exporters:
+        for exporter in self.service.exporters:
             await exporter.close()
-        await self._service.scorer.close()
+        await self.service.scorer.close()
 
 
 @contextmanager
-def replicas(count: int) -> Iterator[list[Replica]]:
+def replicas(count: int, models: OpenAIServer | None = None, **settings: Any) -> Iterator[list[Replica]]:
     """That many replicas, each with its own /metrics on loopback, and one judge for them that nobody has asked yet."""
     with ExitStack() as stack:
-        models = stack.enter_context(openai_server())
+        models = models or stack.enter_context(openai_server())
         portal = stack.enter_context(start_blocking_portal())
         made = []
         for _ in range(count):
-            replica = Replica(portal, models.url)
+            replica = Replica(portal, models.url, **settings)
             stack.callback(portal.call, replica.close)
             bound = bind("127.0.0.1:0", "test")
             replica.address = address_of(bound)

@@ -49,7 +49,7 @@ STAGES: dict[str, set[str]] = {
     "embedder": {"openai_endpoint", "retrying", "together"},
     "judge": {"embedder", "openai_endpoint", "retrying", "together"},
     "evaluators": {"embedder", "judge", "together"},
-    "drift": set(),
+    "drift": {"labels"},
     "exporters": {"__init__", "asgi", "buckets", "drift", "labels", "retrying", "wire"},
     "gold": {"labels", "retrying"},
     "spool": set(),
@@ -59,6 +59,7 @@ STAGES: dict[str, set[str]] = {
     "inspect_files": {"interactions", "receiver"},
     "score_file": {"evaluators", "judge", "together"},
     "gold_command": {"assembly", "evaluators", "gold", "interactions", "judge", "listener", "receiver", "redaction"},
+    "page_client": set(),
     "demo": {"service"},
 }
 """What stages, and the places where they meet, import beside the foundation; service and cli may import anything."""

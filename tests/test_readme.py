@@ -119,7 +119,7 @@ def test_the_table_of_metrics_is_what_the_service_exposes(tmp_path: Path) -> Non
     )
     settings += "  forward: {http: 'http://elsewhere:4318', attach: hold}\n"
     settings += "redaction: {patterns: [email]}\n"
-    settings += "spool: {path: /nowhere/spool}\n"
+    settings += "spool: {path: /nowhere/spool}\ndrift: {labels: {path: /nowhere/labels}}\n"
     (tmp_path / "gold.yaml").write_text("[{question: q, reference: r}]")
     settings += f"gold: {{set: '{tmp_path / 'gold.yaml'}', target: {{kind: http, url: 'http://elsewhere'}}}}\n"
     shown = set()
@@ -157,7 +157,8 @@ def test_nothing_is_left_to_be_filled_in() -> None:
 
 
 def test_help_of_every_command_is_one_screen() -> None:
-    for name in ("serve", "check", "inspect", "score", "demo", "gold", "gold run", "gold pin"):
+    plain = ("serve", "check", "inspect", "score", "labels", "calibrate", "baseline", "anchors", "demo")
+    for name in (*plain, "gold", "gold run", "gold pin"):
         done = subprocess.run(
             [sys.executable, "-m", "tracescore.cli", *name.split(), "--help"],
             capture_output=True,

@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Sequence
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
@@ -49,6 +50,10 @@ ConfigPath = Annotated[
 OtlpOut = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(metavar="URL", help="Also send the scores to this OTLP endpoint (port 4317: gRPC, else HTTP)."),
+]
+PageUrl = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(metavar="URL", help="Where the page of the service is, when the configuration does not tell."),
 ]
 
 gold = typer.Typer(no_args_is_help=True, help="Correctness on a set of questions with known answers.")
@@ -160,6 +165,10 @@ def check(
     probe: Annotated[
         bool, typer.Option("--probe", help="Also ask the judge, the embedder and the app of the gold set.")
     ] = False,
+    scores_per_day: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(metavar="N", min=1, help="Of one service; for how soon a change of so many is told."),
+    ] = None,
 ) -> None:
     """Validates a configuration and opens nothing; with --probe, asks those that it names."""
     logs.to_stderr(logging.ERROR)
@@ -174,6 +183,14 @@ def check(
             raise UsageError("\ntracescore: ".join(failures))
     asked = f", gold set {service.gold.runner.name}" if service.gold.runner else ""
     typer.echo(f"{file}: fine; judge {service.scorer.judge.name}, measures {', '.join(config.measures)}{asked}")
+    _tell_power(config, scores_per_day)
+
+
+def _tell_power(config: Config, scores_per_day: int | None) -> None:
+    from tracescore.drift.power import report
+
+    for line in report(config, scores_per_day):
+        typer.echo(line)
 
 
 async def _probe(scorer: Scorer, config: Config, failures: list[str]) -> None:
@@ -336,6 +353,95 @@ def gold_pin(
     from tracescore.gold_command import pin
 
     sys.stdout.write(pin(_configured(config), release) + "\n")
+
+
+class BaselineAction(StrEnum):
+    """What can be done with baselines."""
+
+    show = "show"
+    reset = "reset"
+    pin = "pin"
+
+
+@app.command()
+def baseline(
+    action: Annotated[
+        BaselineAction,
+        typer.Argument(help="show; reset: learn anew what is normal; pin: what is known, or --at, stands from now on."),
+    ],
+    *,
+    config: ConfigPath = None,
+    page: PageUrl = None,
+    service: Annotated[Optional[str], typer.Option(help="Only this service.")] = None,  # noqa: UP045
+    detector: Annotated[Optional[str], typer.Option(help="Only this detector.")] = None,  # noqa: UP045
+    at: Annotated[Optional[float], typer.Option(help="With pin: the reference.")] = None,  # noqa: UP045
+) -> None:
+    """Shows, forgets or fixes what the running service takes for normal."""
+    from tracescore import page_client
+
+    web = _configured(config).web
+    if action == BaselineAction.show:
+        for line in page_client.table(page_client.ask(web, page, "/api/baseline")):
+            typer.echo(line)
+        return
+    body = {"action": action.value, "service": service, "detector": detector, "at": at}
+    done = page_client.ask(web, page, "/api/baseline", body)["detectors"]
+    typer.echo(f"{action.value}: {done} detectors" + ("" if done else "; see `tracescore baseline show`"))
+    if not done:
+        raise typer.Exit(1)
+
+
+class AnchorsAction(StrEnum):
+    """What can be done with anchors."""
+
+    make = "make"
+
+
+@app.command()
+def anchors(
+    action: Annotated[AnchorsAction, typer.Argument(help="make: draw candidates from what was scored lately.")],
+    *,
+    config: ConfigPath = None,
+    page: PageUrl = None,
+    count: Annotated[int, typer.Option(metavar="N", min=2, max=1000, help="How many.")] = 100,
+) -> None:
+    """Prints interactions of the running service as JSON lines, to be read by you and named as drift.anchors."""
+    from tracescore import page_client
+
+    del action
+    rows = page_client.ask(_configured(config).web, page, f"/api/anchors?count={count}")
+    for row in rows:
+        sys.stdout.write(orjson.dumps(row).decode() + "\n")
+    if len(rows) < count:
+        sys.stderr.write(f"tracescore: {len(rows)} of {count}: the page keeps no more that are whole (web.keep)\n")
+
+
+@app.command()
+def labels(*, config: ConfigPath = None, page: PageUrl = None) -> None:
+    """Prints what people have labelled on the page of the running service, as the LABELS.jsonl of `calibrate`."""
+    from tracescore import page_client
+
+    for row in page_client.ask(_configured(config).web, page, "/api/labels"):
+        sys.stdout.write(orjson.dumps(row).decode() + "\n")
+
+
+@app.command()
+def calibrate(
+    file: Annotated[Path, typer.Argument(metavar="LABELS.jsonl", help="What `tracescore labels` prints.")],
+) -> None:
+    """Tells how far the judge is from people, and the means that people would give."""
+    from tracescore.drift.label_file import read_labels, report
+
+    try:
+        lines = file.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    try:
+        samples = read_labels(lines)
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from None
+    for line in report(samples):
+        typer.echo(line)
 
 
 @app.command()

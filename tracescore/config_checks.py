@@ -57,6 +57,12 @@ def cross_checks(config: Config) -> list[Conflict]:
     if forward is not None and forward.attach == "hold" and config.spool.path is None:
         what = "required by exporters.forward.attach: hold, or a crash would lose spans"
         conflict("spool.path", what, "exporters.forward.attach")
+    labels = config.drift.labels
+    if labels is not None and config.spool.path is None:
+        why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
+        conflict("drift.labels", f"needs spool.path: {why}", "spool.path")
+    elif labels is not None and labels.path == config.spool.path:
+        conflict("drift.labels.path", "is spool.path as well; name a file of its own", "spool.path")
     if config.web.token is None and not is_loopback(ours["web.listen"][0]):
         what = f"required because the page listens on {config.web.listen}, not on loopback"
         conflict("web.token", what, "web.listen")

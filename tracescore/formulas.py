@@ -254,3 +254,86 @@ def mcnemar_p(worse: int, better: int) -> float:
         raise ValueError(f"counts are not negative; got {worse} and {better}")
     changed = worse + better
     return float(sum(math.comb(changed, k) for k in range(worse, changed + 1)) / 2**changed)
+
+
+# ---------------------------------------------------------------- what people's labels say about the judge
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A mean with its 95 % limits; from how many answers, as equally weighted ones."""
+
+    mean: float
+    lower: float
+    upper: float
+    effective_count: float
+
+
+def mean_and_variance(
+    weight: float, weighted: float, squared: float, squared_score: float, squared_score_squared: float
+) -> tuple[float, float]:
+    """Hajek mean of scores and the variance of that mean, from sums of w, w s, w^2, w^2 s and w^2 s^2.
+
+    ValueError without any weight.
+    """
+    if weight <= 0:
+        raise ValueError("a mean needs a score")
+    mean = weighted / weight
+    spread = squared_score_squared - 2 * mean * squared_score + mean * mean * squared
+    return mean, max(0.0, spread) / (weight * weight)
+
+
+def corrected_mean(
+    labels: ArrayLike, scores: ArrayLike, weights: ArrayLike, others: tuple[float, float] | None = None
+) -> Known:
+    """The mean that people would give, from labels of some answers and the judge's scores of many others.
+
+    `labels` and `scores` of the n answers that people labelled lie in [0, 1]; their `weights` are 1 / (probability of
+    being scored x probability of being drawn for a label). All have shape (n,), n > 0. `others` are the mean of the
+    judge's scores of answers without a label and the variance of that mean, or None.
+
+    PPI++ (Angelopoulos, Duchi & Zrnic, arXiv 2311.01453) with Hajek means: k F + mean(label - k score), F the mean of
+    the others; k in [0, 1] makes the variance least, so that a judge who tells nothing costs nothing. The limits are
+    normal. Two made-up labels of the largest weight, 0 and 1, enter their variance: without them limits from a few
+    heavy weights, or from labels that hardly differ, promise too much (they held 83 % of the time, now 94 to 98 %).
+    """
+    y, f, w = (np.asarray(each, dtype=np.float64) for each in (labels, scores, weights))
+    total = float(w.sum())
+    label, score = float((w * y).sum()) / total, float((w * f).sum()) / total
+    off_y, off_f = w * (y - label) / total, w * (f - score) / total
+    far, variance = others if others is not None else (score, 0.0)
+    spread = float((off_f * off_f).sum()) + variance
+    k = clip(float((off_y * off_f).sum()) / spread) if others is not None and spread > 0 else 0.0
+    mean = label + k * (far - score)
+    rest = off_y - k * off_f
+    made_up = (float(w.max()) / total) ** 2 * (label**2 + (1 - label) ** 2)
+    error = math.sqrt(float((rest * rest).sum()) + made_up + k * k * variance)
+    margin = NormalDist().inv_cdf(0.975) * error
+    return Known(clip(mean), clip(mean - margin), clip(mean + margin), effective_count(w))
+
+
+def judge_difference(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike) -> Known:
+    """Mean of score - label in [-1, 1], above 0 where the judge is too kind; limits by Gaffke. Shapes (n,), n > 0."""
+    w = np.asarray(weights, dtype=np.float64)
+    off = np.asarray(scores, dtype=np.float64) - np.asarray(labels, dtype=np.float64)
+    return Known(*_mean_within(off, w, -1.0, 1.0), effective_count(w))
+
+
+def agreement(agreed: ArrayLike, verdicts: ArrayLike, weights: ArrayLike) -> Known:
+    """Share of the verdicts in which judge and people agree.
+
+    Of each of n answers: how many verdicts `agreed`, of how many `verdicts` (> 0), and its weight; shapes (n,), n > 0.
+    Verdicts of one answer resemble each other, so the limits, Gaffke's, count answers rather than verdicts.
+    """
+    count = np.asarray(verdicts, dtype=np.float64)
+    w = np.asarray(weights, dtype=np.float64) * count
+    return Known(*_mean_within(np.asarray(agreed, dtype=np.float64) / count, w, 0.0, 1.0), effective_count(w))
+
+
+def _mean_within(values: Vector, w: Vector, lowest: float, highest: float) -> tuple[float, float, float]:
+    """Hajek mean of values in [lowest, highest], and Gaffke's limits."""
+    width = highest - lowest
+    scaled = ((values - lowest) / width).clip(0.0, 1.0)
+    lower, upper = gaffke_interval(scaled, w, float(w.max()))
+    mean = float((w * scaled).sum()) / float(w.sum())
+    return lowest + width * mean, lowest + width * lower, lowest + width * upper

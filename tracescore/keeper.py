@@ -139,7 +139,7 @@ class Keeper:
                 fate: Fate = "left_out" if sampled is None else "waiting" if room.take(sampled) else "queue_full"
                 kept = sampled or interaction
                 fates.append((kept, fate))
-                decided.append(Decided(kept.span_id, kept.state, fate, kept.weight))
+                decided.append(Decided(kept.span_id, kept.state, fate, kept.weight, kept.rule))
             targets.append((raw.trace_id, {each.span_id for each in decided if each.fate in ("known", "waiting")}))
             op = evicted.get(raw.trace_id, closed.op) if raw.closed_by == "evicted" else closed.op
             traces.append(TraceRead(raw.trace_id, op, now, decided))

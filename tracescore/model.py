@@ -166,7 +166,8 @@ class Interaction:
     question or answer was not in the telemetry; an empty answer was there and blank. `unusable` names the
     fields ("question", "answer", "contexts") whose text is truncated, redacted or partial and must not be
     scored. `slices` are the bounded extra dimensions (route, tenant, turn). `weight` is 1 / probability of
-    being scored. `reference` and `required` (the parts that an answer must have) are a gold item's.
+    being scored, and `rule` the name of the sampling rule that gave it. `reference` and `required` (the parts that an
+    answer must have) are a gold item's.
     """
 
     trace_id: str
@@ -191,6 +192,7 @@ class Interaction:
     found: Mapping[str, Found] = field(default_factory=dict)
     attributes: Attributes = field(default_factory=dict)
     weight: float = 1.0
+    rule: str = "default"
 
     @property
     def key(self) -> str:

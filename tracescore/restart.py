@@ -104,7 +104,7 @@ def reread(stored: Stored, waiting: Iterable[Known], read: Read) -> Iterator[tup
             found = {each.span_id: each for each in read(put_together(held.spans, held.logs))}
         for known in batch:
             if again := found.get(known.span_id):
-                yield known, dataclasses.replace(again, weight=known.weight)
+                yield known, dataclasses.replace(again, weight=known.weight, rule=known.rule)
             else:
                 _log.warning("event=interaction_lost trace_id=%s span_id=%s", known.trace_id.hex(), known.span_id)
                 yield known, Lost(known.trace_id, known.span_id)

@@ -54,14 +54,14 @@ class Sampler:
         return self._highest >= 1 or self._position(trace_id) < self._highest
 
     def decide(self, interaction: Interaction) -> Interaction | None:
-        """The interaction with its weight, or None when it is left out."""
+        """The interaction with its weight and rule, or None when it is left out."""
         rule = next((rule for rule in self._settings.rules if matches(rule, interaction)), None)
         name, ratio = (rule.name, rule.ratio) if rule else (DEFAULT_RULE, self._settings.ratio)
         probability = self._probability(ratio, self._factor(interaction.trace_id))
         self._limit.saw(ratio, self._clock())
         scored = self._position(bytes.fromhex(interaction.trace_id)) < probability
         self._decided.labels(name, "scored" if scored else "left_out").inc()
-        return dataclasses.replace(interaction, weight=1.0 / probability) if scored else None
+        return dataclasses.replace(interaction, weight=1.0 / probability, rule=name) if scored else None
 
     def _position(self, trace_id: bytes) -> float:
         """Where the trace stands in [0, 1)."""

@@ -26,6 +26,8 @@ from prometheus_client import CollectorRegistry, Counter
 from tracescore import logs
 from tracescore.assembly import Assembly
 from tracescore.config import Config
+from tracescore.drift import build_watch
+from tracescore.drift.labelling import build_labelling
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import Evaluator, build_evaluators, evaluate_all
@@ -112,6 +114,8 @@ class Service:
         self.forwarder = build_forwarder(config, self.registry)
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.once = Once(self.registry)
+        self.drift = build_watch(config, self.registry, clock, self._rescore)
+        self.labelling = build_labelling(config, self.registry, clock)
         self.report = Report(config.interactions, self.registry, clock, content_switch)
         self.pages = Pages(
             config.web,
@@ -121,10 +125,12 @@ class Service:
             endpoints=self.endpoints,
             targets=config.drift.targets,
             switch=content_switch,
+            changes=self.drift,
+            asked=self.labelling,
         )
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, self.registry, clock)
-        holding = [self.hold] if self.hold else []
-        self.exporters = [*build_exporters(config, self.registry, clock), *holding, self.pages, *watchers]
+        inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
+        self.exporters = [*build_exporters(config, self.registry, clock), *inside, self.pages, *watchers]
         self.spool = build_spool(config.spool, self.registry)
         self.pending = Pending(config.evaluators, self.registry)
         taking = (self.assembly, self.once, self.ledger, self.exporters)
@@ -158,6 +164,8 @@ class Service:
         scrape = bind(config.exporters.prometheus.listen, "exporters.prometheus.listen")
         page = bind(config.web.listen, "web.listen")
         http = bind(config.receiver.http.listen, "receiver.http.listen")
+        if self.labelling:
+            self.labelling.open()
         await self.keeper.resume(self.scorer.judge.epochs, self._reread, self.pending.put)
         async with AsyncExitStack() as outlasting:
             await outlasting.enter_async_context(serving(metrics_app(self.registry, self.health), scrape))
@@ -169,6 +177,8 @@ class Service:
             if self.gold.runner is not None:
                 self.gold.runner.open()
                 prober.start_soon(self.gold.runner.keep_running, stop)
+            if self.drift and self.drift.anchors:
+                prober.start_soon(self.drift.anchors.serve)
             with anyio.CancelScope() as drain:
                 async with anyio.create_task_group() as stages:
                     for _ in range(config.evaluators.max_concurrency):
@@ -280,6 +290,12 @@ class Service:
 
     async def _evaluate_gold(self, interaction: Interaction) -> Result:
         return await self._evaluated(self.redactor.interaction(interaction), self.scorer.gold_evaluators)
+
+    async def _rescore(self, anchor: Interaction) -> Result:
+        """What an anchor scores when the judge is asked anew."""
+        await self.fit.wait()
+        texts, scorer = self._again.interaction(anchor), self.scorer
+        return await evaluate_all(texts, scorer.evaluators, scorer.judge, self.clock, remembered=False)
 
     async def _keep_judge(self) -> None:
         """Asks the judge until it can do the work, and again whenever it was lost.

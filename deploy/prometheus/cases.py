@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from deploy.prometheus.drift_cases import drift_cases
 from deploy.prometheus.gold_cases import gold_cases
 from deploy.prometheus.quality_cases import burning_cases, quality_cases
 from deploy.prometheus.rules import groups
@@ -268,6 +269,7 @@ def render() -> str:
             *estimate_cases(),
             *quality_cases(),
             *burning_cases(),
+            *drift_cases(),
             *measurement_cases(),
             *gold_cases(),
             *upkeep_cases(),

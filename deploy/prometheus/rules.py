@@ -13,6 +13,7 @@ import yaml
 
 from deploy.prometheus import alerts
 from deploy.prometheus.alerts import PAGE, SETTINGS
+from deploy.prometheus.drift_alerts import drift_alerts
 from deploy.prometheus.estimates import estimates, quality_limit, sums, targets
 from deploy.prometheus.gold import gold_alerts
 
@@ -20,7 +21,7 @@ FILE = Path(__file__).with_name("tracescore.rules.yaml")
 
 HEADER = f"""\
 # Recording and alert rules of tracescore, for Prometheus 2.42 or newer (keep_firing_for).
-# Written by `python -m deploy.prometheus.rules`; to change it for good, change alerts.py or estimates.py beside it.
+# Written by `python -m deploy.prometheus.rules`; to change it for good, change the modules beside it.
 #
 # To adapt it by hand:
 #   limits    the numbers that only you can know are recorded constants, at the top of the file:
@@ -45,6 +46,7 @@ def groups() -> dict[str, Any]:
                 "tracescore-estimates": [*sums(), *estimates(), quality_limit()],
                 "tracescore-measurement": [*alerts.broken(), *alerts.measurement_alerts()],
                 "tracescore-quality": [*alerts.burning(), *alerts.quality_alerts()],
+                "tracescore-drift": list(drift_alerts()),
                 "tracescore-gold": [*gold_alerts()],
                 "tracescore-upkeep": [*alerts.upkeep_alerts(), *alerts.spending_alerts()],
             }.items()

@@ -290,6 +290,9 @@ def _everything_once(life: Life, *, may_shed: bool) -> None:
               for m in [dict(labels)["measure"]] if dict(labels)["outcome"] == "scored"}  # fmt: skip
     weights = sum(v for (name, _), v in samples.items() if name == "tracescore_answer_relevancy_weight_total")
     assert weights == scored["answer_relevancy"]
+    tested = [v for (name, labels), v in samples.items() if name == "tracescore_drift_scores"
+              and dict(labels)["detector"] == "completeness"]  # fmt: skip
+    assert tested == [scored["completeness"]] * 2, "the detectors have seen every score once"
     if not may_shed:
         assert weights == count
     assert len(life.taken) == weights

@@ -203,6 +203,19 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "exporters: {otlp: {endpoint: 'http://x:99999'}}\n",
         ["f.yaml:1: exporters.otlp.endpoint: a URL such as http://127.0.0.1:4318 expected; got 'http://x:99999'"],
     ),
+    "labels without a spool": (
+        "drift:\n  labels: {path: /var/lib/labels}\n",
+        [
+            (
+                "f.yaml:2: drift.labels: needs spool.path: labels must know the judge's epoch and the scores of the "
+                "same days after a restart, too"
+            )
+        ],
+    ),
+    "labels in the spool": (
+        "spool: {path: /a}\ndrift:\n  labels: {path: /a}\n",
+        ["f.yaml:3: drift.labels.path: is spool.path as well; name a file of its own"],
+    ),
     "a list where a section belongs": (
         "judge: [{api_key: sk-secret}]\n",
         ["f.yaml:1: judge: must be a valid dictionary or object to extract fields from; got a list"],

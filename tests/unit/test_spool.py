@@ -170,12 +170,18 @@ async def test_pieces_stay_until_nothing_needs_them(rig: Rig) -> None:
 async def test_an_interaction_that_waits_is_read_from_what_it_was_read_from(rig: Rig) -> None:
     rig.start()
     await rig.commit(pieces(1))
-    await rig.commit(Reading([TraceRead(trace_id(1), 1, NOW, [Decided("a", "complete", "waiting", 4.0)])], []))
+    await rig.commit(Reading([TraceRead(trace_id(1), 1, NOW, [Decided("a", "complete", "waiting", 4.0, "beta")])], []))
     await rig.commit(pieces(2))
     await rig.spool.close()
     file, stored = reopened(rig.path)
     (known,) = stored.interactions()
-    assert (known.span_id, known.state, known.fate, known.weight) == ("a", "complete", "waiting", 4.0)
+    assert (known.span_id, known.state, known.fate, known.weight, known.rule) == (
+        "a",
+        "complete",
+        "waiting",
+        4.0,
+        "beta",
+    )
     assert len(stored.pieces_of(known).spans) == 1
     assert [len(held.spans) for held in stored.closed()] == [1]
     assert [len(held.spans) for held in stored.requests()] == [1]

@@ -1,1 +1,21 @@
-"""Estimates over time."""
+"""Estimates over time, and what tells that they have changed."""
+
+from __future__ import annotations
+
+from prometheus_client import CollectorRegistry
+
+from tracescore.config import Config
+from tracescore.drift.anchors import Anchors, Rescore, read_anchors
+from tracescore.drift.watch import DriftWatch
+from tracescore.model import Clock
+
+
+def build_watch(config: Config, registry: CollectorRegistry, clock: Clock, rescore: Rescore) -> DriftWatch | None:
+    """What watches for changes, if anything is to; UsageError when the anchors cannot be read."""
+    settings = config.drift
+    if not settings.detector:
+        return None
+    watch = DriftWatch(registry, settings, config.sampling, config.measures, clock)
+    if settings.anchors:
+        watch.anchors = Anchors(read_anchors(settings.anchors), rescore, clock, settings.anchor_deadline)
+    return watch

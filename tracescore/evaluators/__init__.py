@@ -70,13 +70,15 @@ def build_evaluators(
     return [EVALUATORS[measure](settings, embedder) for measure in dict.fromkeys(measures)]
 
 
-async def evaluate_all(interaction: Interaction, evaluators: Sequence[Evaluator], judge: Judge, clock: Clock) -> Result:
-    """All measures of one interaction, side by side; each fails by itself.
+async def evaluate_all(
+    interaction: Interaction, evaluators: Sequence[Evaluator], judge: Judge, clock: Clock, *, remembered: bool = True
+) -> Result:
+    """All measures of one interaction, side by side; each fails by itself. See `Judge.session` for `remembered`.
 
     Answers by two models within the interaction make all measures Unscored(`judge_mixed`): which of them came
     from which model can no longer be said.
     """
-    session = judge.session(interaction.key)
+    session = judge.session(interaction.key, remembered=remembered)
     evaluations = await together([partial(_evaluate, evaluator, interaction, session) for evaluator in evaluators])
     if any(isinstance(evaluation, Unscored) and evaluation.reason == "judge_mixed" for evaluation in evaluations):
         evaluations = [_mixed(evaluation) for evaluation in evaluations]

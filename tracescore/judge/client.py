@@ -96,9 +96,9 @@ class OpenAIJudge:
         if self._chat.dialect != known:
             _log.info('event=judge_dialect judge="%s" mode=%s', self._name, self._chat.dialect.mode)
 
-    def session(self, key: str) -> OpenAISession:
+    def session(self, key: str, *, remembered: bool = True) -> OpenAISession:
         """Operations for the interaction named `key`; its deadline begins now."""
-        return OpenAISession(self._shared, key)
+        return OpenAISession(self._shared, key, remembered=remembered)
 
     async def close(self) -> None:
         """Releases connections; may be called twice."""

@@ -130,8 +130,11 @@ class Judge(Protocol):
         """Asks for something known; JudgeUnreachable when it is not there, JudgeUnfit when it cannot do the work."""
         ...
 
-    def session(self, key: str) -> Session:
-        """Operations for the interaction named `key` (it seeds the order of the verdicts)."""
+    def session(self, key: str, *, remembered: bool = True) -> Session:
+        """Operations for the interaction named `key` (it seeds the order of the verdicts).
+
+        Unless `remembered`, everything is asked anew, whatever was answered to others before.
+        """
         ...
 
     async def close(self) -> None:

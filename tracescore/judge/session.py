@@ -56,9 +56,10 @@ class Shared:
 class OpenAISession:
     """See `operations.Session`. Answers by two different models make every further operation fail."""
 
-    def __init__(self, shared: Shared, key: str) -> None:
+    def __init__(self, shared: Shared, key: str, *, remembered: bool = True) -> None:
         self._shared = shared
         self._key = key
+        self._use_remembered = remembered
         self._epoch = shared.epochs.number
         self._deadline = shared.clock() + shared.deadline
         self._spending = shared.chat.spending()
@@ -161,7 +162,8 @@ class OpenAISession:
             return value, self._spending.models[-1]
 
         async def shared() -> T:
-            if not epochs.settled:  # another model is answering: remembered answers would not be its own
+            # While another model is answering, remembered answers would not be its own.
+            if not epochs.settled or not self._use_remembered:
                 return await ask()
             value, model = await self._shared.cache.get((self._epoch, key), with_model)
             if model not in (self._models or {epochs.model}):

@@ -125,6 +125,7 @@ class Decided:
     state: State
     fate: Fate
     weight: float = 1.0
+    rule: str = "default"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +159,7 @@ class Reading:
     def write(self, tables: Tables, op: int) -> None:
         """Adds interactions; pieces that nothing needs any more go."""
         rows = [
-            (trace.trace_id, i.span_id, i.state, i.fate, i.weight, trace.op, op, trace.closed_at)
+            (trace.trace_id, i.span_id, i.state, i.fate, i.weight, i.rule, trace.op, op, trace.closed_at)
             for trace in self.traces
             for i in trace.interactions
         ]
@@ -168,7 +169,7 @@ class Reading:
             [(trace.trace_id, trace.op, trace.closed_at) for trace in self.traces],
         )
         tables.db.executemany(
-            "INSERT INTO interactions VALUES (?, ?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO interactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT DO UPDATE SET state = excluded.state, at = excluded.at",
             rows,
         )

@@ -16,7 +16,7 @@ from tracescore.spool.changes import Change
 
 _log = logging.getLogger("tracescore.spool")
 
-VERSION = 1
+VERSION = 2
 """Of the tables."""
 _PAGE = 16_384
 """Bytes: with spans of some KB, an insert and its delete cost a sixth less CPU than in pages of 4 or 8 KiB."""
@@ -51,7 +51,7 @@ CREATE TABLE traces (
 ) WITHOUT ROWID;
 CREATE TABLE interactions (
     trace_id BLOB NOT NULL, span_id TEXT NOT NULL, state TEXT NOT NULL, fate TEXT NOT NULL, weight REAL NOT NULL,
-    read_op INTEGER NOT NULL, op INTEGER NOT NULL, at REAL NOT NULL, PRIMARY KEY (trace_id, span_id)
+    rule TEXT NOT NULL, read_op INTEGER NOT NULL, op INTEGER NOT NULL, at REAL NOT NULL, PRIMARY KEY (trace_id, span_id)
 ) WITHOUT ROWID;
 CREATE TABLE results (op INTEGER PRIMARY KEY, at REAL NOT NULL, brief BLOB NOT NULL, full BLOB);
 CREATE INDEX with_text ON results (op) WHERE full IS NOT NULL;

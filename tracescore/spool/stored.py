@@ -36,6 +36,7 @@ class Known(NamedTuple):
     state: State
     fate: Fate
     weight: float
+    rule: str
     read_op: int
     at: float
     counted: bool
@@ -75,7 +76,7 @@ class Stored:
 
     def interactions(self) -> Iterator[Known]:
         """Those that are remembered, the longest known first."""
-        columns = "trace_id, span_id, state, fate, weight, read_op, at, op"
+        columns = "trace_id, span_id, state, fate, weight, rule, read_op, at, op"
         for row in self._db.execute(f"SELECT {columns} FROM interactions ORDER BY at, trace_id, span_id"):  # noqa: S608
             yield Known._make((*row[:-1], row[-1] <= self._counted_up_to))
 

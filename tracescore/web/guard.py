@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
 
 from tracescore.config import Web
 from tracescore.config_types import host_port, is_loopback
@@ -18,6 +19,8 @@ class Guard:
         self._local = is_loopback(host_port(settings.listen)[0])
         self._token = settings.token.read("web.token").encode() if settings.token else None
         self.cookie = _cookie_value(self._token) if self._token else ""
+        self.form = secrets.token_hex(16)
+        """Stands in every form of ours that changes something; no page of another site can read it."""
 
     def host_allowed(self, header: str) -> bool:
         """False when a page of another site made its own name point to this machine (DNS rebinding)."""
@@ -29,6 +32,10 @@ class Guard:
     def token_allowed(self, token: str) -> bool:
         """Whether this is the token, in time that does not depend on how much of it is right."""
         return self._token is None or hmac.compare_digest(token.encode(errors="replace"), self._token)
+
+    def form_allowed(self, given: str) -> bool:
+        """Whether a form was made by this process, rather than by a page of another site in the same browser."""
+        return hmac.compare_digest(given.encode(errors="replace"), self.form.encode())
 
     def allowed(self, authorization: str, cookies: str) -> bool:
         """Whether a request with these headers may read: by `Bearer TOKEN` or by the cookie that login has set."""

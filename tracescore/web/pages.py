@@ -5,6 +5,9 @@ GET  /interactions/{trace_id}   the evidence behind the scores of one trace
 GET  /gold                      the runs of the gold set, and the items that changed sides
 POST /login                     the token by a form (GET /login?token=... by a link); sets the cookie
 GET  /style.css  /icon.svg
+GET  /labels                    the next answer that people are asked to label; POST /labels: what they say
+GET  /api/labels                all labels, for `tracescore labels`
+GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`; POST /api/baseline
 """
 
 from __future__ import annotations
@@ -12,29 +15,31 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs
 
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
-from tracescore.asgi import Receive, Response, Scope, Send, headers_of, respond
+from tracescore.asgi import Receive, Response, Scope, Send, respond
 from tracescore.config import Web
 from tracescore.ledger import Snapshot
 from tracescore.model import Clock, Measure, Result
-from tracescore.web import views
+from tracescore.web import api, labels, views
+from tracescore.web.api import Changes
 from tracescore.web.guard import COOKIE, Guard
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
+from tracescore.web.request import LARGEST_BODY, Request
 
 _log = logging.getLogger("tracescore.web")
 
 TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
 GOLD_PATH = "/gold"
+POSTABLE = ("/login", "/api/baseline", labels.PATH)
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
-LARGEST_LOGIN = 4096
-STATUSES = (200, 303, 400, 401, 403, 404, 405, 413, 500)
+STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 500)
 HTML = "text/html; charset=utf-8"
 
 CONTENT_POLICY = (
@@ -50,29 +55,14 @@ SAFETY = (
 """On every response: nothing is run, framed, guessed at, leaked by a link or kept in a cache."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is looked at of a request. `path` is decoded and may hold anything."""
-
-    method: str
-    path: str
-    query: str
-    headers: Mapping[str, str]
-    receive: Receive
-
-    @classmethod
-    def of(cls, scope: Scope, receive: Receive) -> Request:
-        """Reads an ASGI scope."""
-        query = scope["query_string"].decode(errors="replace")
-        return cls(scope["method"], scope["path"], query, headers_of(scope), receive)
-
-
 class Pages:
     """Keeps the last results and shows them.
 
     `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
-    convention, the setting that makes it record content. Raises UsageError when the token cannot be read.
+    convention, the setting that makes it record content; `changes` is what watches for changes, if anything does;
+    `asked` is what asks people for labels, if anything does.
+    Raises UsageError when the token cannot be read.
     """
 
     def __init__(
@@ -85,14 +75,18 @@ class Pages:
         endpoints: Mapping[str, str],
         targets: Mapping[Measure, float],
         switch: Callable[[str], str],
+        changes: Changes | None = None,
+        asked: labels.Labels | None = None,
     ) -> None:
         self._guard = Guard(settings)
+        self._labels = labels.LabelPages(asked, self._guard.form)
         self._keep = settings.keep
         self._ledger = ledger
         self._clock = clock
         self._endpoints = endpoints
         self._targets = targets
         self._switch = switch
+        self._changes = changes
         self._recent = Recent(settings.keep)
         self.gold: Callable[[], Mapping[str, Any]] | None = None
         """Gives what is known of the gold set, where there is one; set by the service."""
@@ -124,7 +118,7 @@ class Pages:
     async def _respond(self, request: Request) -> Response:
         if not self._guard.host_allowed(request.headers.get("host", "")):
             return _message(403, "Not under this name", "The page answers to localhost and the address it listens on.")
-        allowed_methods = ("GET", "HEAD", "POST") if request.path == "/login" else ("GET", "HEAD")
+        allowed_methods = ("GET", "HEAD", "POST") if request.path in POSTABLE else ("GET", "HEAD")
         if request.method not in allowed_methods:
             return _message(405, "Only reading", "This address can be read.", (("allow", ", ".join(allowed_methods)),))
         if request.path in ASSETS:
@@ -133,6 +127,10 @@ class Pages:
             return await self._login(request)
         if not self._guard.allowed(request.headers.get("authorization", ""), request.headers.get("cookie", "")):
             return _ask_for_token(request.path, wrong=False)
+        if request.path in api.PATHS:
+            return await api.answer(request, self._changes, self._recent)
+        if request.path in labels.PATHS:
+            return await self._label(request)
         if request.path == "/":
             return self._overview(request.query)
         if request.path == GOLD_PATH and self.gold is not None:
@@ -153,6 +151,8 @@ class Pages:
             "endpoints": self._endpoints,
             "targets": self._targets,
             "switches": [(convention, self._switch(convention)) for convention in silent],
+            "changes": self._changes.show() if self._changes else None,
+            "labels_waiting": self._labels.waiting,
         }
         return _html(200, page("overview.html", **values, **about))
 
@@ -166,19 +166,33 @@ class Pages:
         values = {"kept": kept, "trace_id": kept[0].result.interaction.trace_id, "targets": self._targets}
         return _html(200, page("interaction.html", **values))
 
+    async def _label(self, request: Request) -> Response:
+        if request.method != "POST":
+            return await self._labels.show(request)
+        given = await labels.read_form(request)
+        if given is None:
+            return _message(413, "Too long", "This is no form of this page.")
+        if not self._guard.form_allowed(given.get("form", "")):
+            return _message(403, "Not from here", "Open /labels again: tracescore has been restarted meanwhile.")
+        try:
+            await self._labels.take(given)
+        except ValueError as error:
+            return _message(400, "This cannot be kept", f"{error}.")
+        return _html(303, b"", headers=(("location", labels.PATH),))
+
     async def _login(self, request: Request) -> Response:
         text = request.query
         if request.method == "POST":
-            body = await _read(request.receive)
+            body = await request.body()
             if body is None:
-                return _message(413, "Too long", f"A login has at most {LARGEST_LOGIN} bytes.")
+                return _message(413, "Too long", f"A login has at most {LARGEST_BODY} bytes.")
             text = body.decode(errors="replace")
         given = {name: values[0] for name, values in parse_qs(text, errors="replace").items()}
         target = given.get("next", "/")
         if "token" not in given or not self._guard.token_allowed(given["token"]):
             return _ask_for_token(target, wrong="token" in given)
         # Only pages of ours are led to: an address from outside could be another site's.
-        target = target if _ours(target) else "/"
+        target = _ours(target)
         cookie = f"{COOKIE}={self._guard.cookie}; Path=/; HttpOnly; SameSite=Strict"
         return _html(303, b"", headers=(("location", target), ("set-cookie", cookie)))
 
@@ -187,29 +201,15 @@ def _html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -
     return Response(status, body, HTML, headers)
 
 
-def _ours(path: str) -> bool:
-    """Whether a login may lead there."""
-    return path == GOLD_PATH or TRACE_PATH.fullmatch(path) is not None
+def _ours(path: str) -> str:
+    """`path` where it is one that a login may lead to, else the overview."""
+    return path if path in (labels.PATH, GOLD_PATH) or TRACE_PATH.fullmatch(path) else "/"
 
 
 def _ask_for_token(path: str, *, wrong: bool) -> Response:
-    target = path if _ours(path) else "/"
-    return _html(401, page("login.html", next=target, wrong=wrong), headers=(("www-authenticate", "Bearer"),))
+    return _html(401, page("login.html", next=_ours(path), wrong=wrong), headers=(("www-authenticate", "Bearer"),))
 
 
 def _message(status: int, title: str, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     back = status in (400, 404, 500)
     return _html(status, page("message.html", title=title, text=text, back=back), headers=headers)
-
-
-async def _read(receive: Receive) -> bytes | None:
-    """The body, or None when it is longer than a login can be."""
-    body = b""
-    more = True
-    while more:
-        message = await receive()
-        body += message.get("body", b"")
-        more = message.get("more_body", False)
-        if len(body) > LARGEST_LOGIN:
-            return None
-    return body

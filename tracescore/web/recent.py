@@ -17,6 +17,9 @@ MOST_TEXTS = 100
 """Passages, turns, and items of one evaluation that are kept."""
 
 
+_CUT = "more characters not kept here]"
+
+
 class _Budget:
     def __init__(self, characters: int) -> None:
         self._left = characters
@@ -25,7 +28,12 @@ class _Budget:
         """As much of `text` as still fits, saying so when that is not all."""
         fits = min(LONGEST_TEXT, self._left)
         self._left -= min(len(text), fits)
-        return text if len(text) <= fits else f"{text[:fits]} … [{len(text) - fits} more characters not kept here]"
+        return text if len(text) <= fits else f"{text[:fits]} … [{len(text) - fits} {_CUT}"
+
+
+def is_cut(text: str) -> bool:
+    """Whether a text that was kept is not all there was."""
+    return text.endswith(_CUT)
 
 
 def _cut_item(item: Item, budget: _Budget) -> Item:

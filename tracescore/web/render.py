@@ -23,10 +23,13 @@ def _environment() -> jinja2.Environment:
     environment.globals.update(
         measure_names=words.MEASURE_NAMES,
         measure_meanings=words.MEASURE_MEANINGS,
+        label_questions=words.LABEL_QUESTIONS,
         state_meanings=words.STATE_MEANINGS,
         reason_meanings=words.REASON_MEANINGS,
         source_meanings=words.SOURCE_MEANINGS,
         label_meanings=words.LABEL_MEANINGS,
+        state_of_change=words.STATE_OF_CHANGE,
+        verdict_meanings=words.VERDICT_MEANINGS,
         good_verdicts=words.GOOD_VERDICTS,
         bad_verdicts=words.BAD_VERDICTS,
         item_names=ITEM_NAMES,

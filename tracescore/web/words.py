@@ -21,6 +21,12 @@ MEASURE_MEANINGS: Mapping[Measure, str] = {
     "answer_correctness": "Does the answer say what the reference says?",
 }
 
+LABEL_QUESTIONS: Mapping[Measure, str] = {
+    "answer_relevancy": "Does the answer deal with the question, right or wrong?",
+    "completeness": "Which of the required parts does the answer cover? Whether it is right does not matter here.",
+    "faithfulness": "Which claims of the answer stand in the passages?",
+}
+
 STATE_MEANINGS: Mapping[State, str] = {
     "complete": "question, answer and passages found",
     "no_question": "no question found in the trace",
@@ -78,6 +84,21 @@ SOURCE_MEANINGS: Mapping[ContextSource, str] = {
 LABEL_MEANINGS: Mapping[str, str] = {
     "noncommittal": "the answer evades the question, which counts as 0",
     "blank": "the answer is blank, which counts as 0",
+}
+
+STATE_OF_CHANGE: Mapping[str, str] = {
+    "learning": "what is normal is not known yet: nothing is told before it is",
+    "steady": "nothing speaks for a fall",
+    "suspected": "something may be falling; too little is known to say so",
+    "changed": "it has fallen",
+}
+
+VERDICT_MEANINGS: Mapping[str, str] = {
+    "none": "",
+    "pending": "Fixed items are being scored to see whether it is the judge.",
+    "product": "Fixed items score as before: it is not the judge.",
+    "judge": "",
+    "unattributed": "Whether it is the judge is not known.",
 }
 
 GOOD_VERDICTS = frozenset({"supported", "covered", "TP"})

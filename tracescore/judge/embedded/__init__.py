@@ -101,9 +101,12 @@ class EmbeddedJudge:
     async def probe(self) -> None:
         """Nothing can be missing or unfit that the constructor did not find."""
 
-    def session(self, key: str) -> EmbeddedSession:
-        """Operations for one interaction; the same for every `key`, as the order of statements changes nothing."""
-        del key
+    def session(self, key: str, *, remembered: bool = True) -> EmbeddedSession:
+        """Operations for one interaction; the same for every `key`, as the order of statements changes nothing.
+
+        Nothing is remembered anyway.
+        """
+        del key, remembered
         return EmbeddedSession(self._encoder)
 
     async def close(self) -> None:

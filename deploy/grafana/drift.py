@@ -1,0 +1,100 @@
+"""Whether anything has changed, how sure that is, and whether it is the judge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grafana_foundation_sdk.builders import dashboard
+
+from deploy.grafana.panels import APP, board, chart, chosen, row, share, stacked
+
+FILE = Path(__file__).with_name("drift.json")
+EVIDENCE = "tracescore_drift_evidence_days"
+THRESHOLD = "tracescore_drift_threshold_days"
+SHIFT = 'tracescore_drift_anchor_shift_ratio{judge="$judge"}'
+NAMES = ("service_name", "deployment_environment", "judge")
+
+
+def of_detectors(metric: str, how: str = "max", where: str = "") -> str:
+    """A metric by detector, over all replicas."""
+    return f"{how} by (detector, against) (tracescore_drift_{metric}{{{APP}{where}}})"
+
+
+def build() -> dashboard.Dashboard:
+    """The dashboard."""
+    made = board(
+        "drift",
+        "drift",
+        "Whether answers have become worse than they used to be. Read from the top: what it is, how sure, whose it is.",
+        [chosen(name, EVIDENCE, NAMES[:place]) for place, name in enumerate(NAMES)],
+    )
+    row(
+        made,
+        "What has happened",
+        stacked(
+            "Diagnosis",
+            "The pattern that the changes make. `none`: nothing to do. Anything else: open the page, which says where "
+            "to look. `unclear`: begin with the lowest answers.",
+            {"{{pattern}}": f"max by (pattern) (tracescore_drift_diagnosis{{{APP}}}) > 0"},
+        ),
+        stacked(
+            "Who moved",
+            "`product`: your app. `judge`: the measuring. `unattributed`: there are no anchors, or they don't tell. "
+            "`pending`: being found out, for some minutes.",
+            {"{{verdict}}": f"max by (verdict) (tracescore_drift_verdict{{{APP}}}) > 0"},
+        ),
+        stacked(
+            "Changes that are told",
+            "Falls from what was normal (baseline) or below what was asked for (target). Best empty.",
+            {"{{detector}} {{against}}": f"{of_detectors('detected')} > 0"},
+        ),
+    )
+    row(
+        made,
+        "How sure",
+        share(
+            "Evidence, as a share of what is needed",
+            "At 100 % a change is told. Evidence comes and goes; what stays above 5 % is worth a look.",
+            {"{{detector}} {{against}}": f"clamp_max({of_detectors('evidence_days')} / scalar(max({THRESHOLD})), 1)"},
+        ),
+        share(
+            "References",
+            "What the mean of each has to stay above.",
+            {"{{detector}} {{against}}": of_detectors("reference_ratio", "min")},
+        ),
+        chart(
+            "Observations",
+            "Tested since the baseline, or learned from so far; a conversation is one.",
+            {"{{detector}} {{against}}": of_detectors("scores", "sum")},
+        ),
+    )
+    row(
+        made,
+        "Can it tell at all",
+        share(
+            "Still learning",
+            "Share of the replicas that do not know yet what is normal: nothing is told before they do.",
+            {"{{detector}}": of_detectors("learning", "avg", ', against="baseline"').replace(", against)", ")")},
+        ),
+        chart(
+            "Newest release less the one before",
+            "Difference of the means where both have twenty scores. The band of 95 % holds at each moment alone; no "
+            "alert depends on it.",
+            {
+                "{{detector}}": of_detectors("release_change_ratio", "avg", ', against="baseline"'),
+                "{{detector}} lower": of_detectors("release_change_lower_ratio", "avg", ', against="baseline"'),
+                "{{detector}} upper": of_detectors("release_change_upper_ratio", "avg", ', against="baseline"'),
+            },
+        ).min(-1),
+        chart(
+            "Swing of the day",
+            "How far the quarters of the day lay apart. Above twice drift.tolerance set drift.reference: by_block.",
+            {"{{detector}}": of_detectors("swing_ratio", where=', against="baseline"')},
+        ),
+        chart(
+            "Shift of the judge",
+            "What fixed items score now less what they scored before, the last time anything was suspected.",
+            {"{{detector}} {{against}}": f"avg by (detector, against) ({SHIFT})"},
+        ).min(-1),
+    )
+    return made

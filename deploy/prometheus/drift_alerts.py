@@ -1,0 +1,79 @@
+"""The alerts about changes: what the detectors of tracescore tell, once it is known who moved.
+
+A detector is one process's own and keeps its own promise, so of several replicas the most alarmed one speaks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deploy.prometheus.alerts import UNLESS_BROKEN, alert
+from deploy.prometheus.estimates import DEPLOYMENT, Rule
+
+WATCHED = f"{DEPLOYMENT}, service_name, deployment_environment, judge"
+
+
+def verdict(values: str) -> str:
+    """Services about which one of these verdicts has been reached."""
+    return f'max by ({WATCHED}) (tracescore_drift_verdict{{verdict=~"{values}"}}) == 1'
+
+
+def detected(against: str) -> str:
+    """Detectors that tell of a change."""
+    return f'max by ({WATCHED}, detector, measure) (tracescore_drift_detected{{against="{against}"}}) == 1'
+
+
+CHANGED = f"""\
+{detected("baseline")}
+unless on ({WATCHED})
+({verdict("judge|pending")})
+{UNLESS_BROKEN}"""
+
+MISSED = f"""\
+{detected("target")}
+unless on ({WATCHED})
+({verdict("judge|pending")})
+unless on ({WATCHED}, measure)
+({detected("baseline")})
+unless on ({WATCHED}, measure) ALERTS{{alertname="TracescoreBelowTarget"}}
+{UNLESS_BROKEN}"""
+
+
+def drift_alerts() -> Iterator[Rule]:
+    """A fall, a target that is missed, or a judge that moved: never two of them about the same thing."""
+    of_service = "{{ $labels.service_name }} {{ $labels.deployment_environment }}"
+    told = {"wait": "1m", "severity": "ticket"}
+    yield alert(
+        "TracescoreChanged",
+        CHANGED,
+        summary=f"{{{{ $labels.measure }}}} of {of_service} has fallen ({{{{ $labels.detector }}}})",
+        description=(
+            "The detector {{ $labels.detector }} sees less than what was normal. The page says since when, "
+            "which pattern it makes with the other measures and where to look, and shows the lowest answers. Mended "
+            "or meant to be so? `tracescore baseline` pins or learns anew what is normal."
+        ),
+        filters="measure service",
+        **told,
+    )
+    yield alert(
+        "TracescoreTargetMissed",
+        MISSED,
+        summary=f"{{{{ $labels.measure }}}} of {of_service} stays below its target",
+        description=(
+            "The mean of {{ $labels.measure }} lies below drift.targets; by how much may be too little for the "
+            "interval of an hour to show. The page shows the lowest answers."
+        ),
+        filters="measure service",
+        **told,
+    )
+    yield alert(
+        "TracescoreJudgeMoved",
+        verdict("judge"),
+        summary=f"judge {{{{ $labels.judge }}}} scores {of_service} lower than it used to",
+        description=(
+            "Fixed items score lower than before, by enough to explain the fall that was told: the judge moved, not "
+            "the app. Look at its provider, model and parameters; then `tracescore baseline reset` learns its scale."
+        ),
+        filters="service",
+        **told,
+    )

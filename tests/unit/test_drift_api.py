@@ -1,0 +1,152 @@
+"""What the command line may ask the page, and what nobody else may."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from tests.results import NOW
+from tests.web_results import LEDGER, ask, result
+from tracescore.config import Config, Secret, Web
+from tracescore.drift.watch import DriftWatch
+from tracescore.interactions import content_switch
+from tracescore.model import LIVE_MEASURES
+from tracescore.web.pages import Pages
+
+pytestmark = pytest.mark.anyio
+
+OURS = {"x-tracescore": "1"}
+
+
+class Rig:
+    def __init__(self, *, watched: bool = True, web: Web | None = None) -> None:
+        config, registry = Config(), CollectorRegistry()
+        args = (config.drift, config.sampling, LIVE_MEASURES, lambda: NOW)
+        self.watch = DriftWatch(registry, *args) if watched else None
+        self.app = Pages(
+            web or Web(), lambda: LEDGER, lambda: NOW, registry,
+            endpoints={}, targets={}, switch=content_switch, changes=self.watch,
+        )  # fmt: skip
+
+    async def post(self, body: object, **headers: str):
+        text = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return await ask(self.app, "/api/baseline", method="POST", body=text, **headers)
+
+    async def score(self, count: int = 1) -> None:
+        for number in range(count):
+            told = result(trace_id=f"{number:032x}", question=f"Question {number}?")
+            await self.app.export(told)
+            if self.watch:
+                await self.watch.export(told)
+
+
+async def test_what_is_known_can_be_read() -> None:
+    rig = Rig()
+    await rig.score()
+    shown = json.loads((await ask(rig.app, "/api/baseline")).body)
+    assert shown == json.loads(json.dumps(rig.watch.show()))
+    assert shown["services"][0]["service"] == "shop"
+
+
+async def test_nothing_changes_without_the_header_that_no_other_site_can_send() -> None:
+    rig = Rig()
+    await rig.score()
+    before = rig.watch.totals()
+    refused = await rig.post({"action": "pin", "detector": "completeness", "at": 0.5})
+    assert refused.status == 403
+    assert rig.watch.totals() == before
+    asked_first = await ask(rig.app, "/api/baseline", method="OPTIONS")
+    assert asked_first.status == 405
+    assert not [name for name in asked_first.headers if name.startswith("access-control")]
+
+
+async def test_nothing_is_read_or_changed_without_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PAGE_TOKEN", "sesame")
+    rig = Rig(web=Web(token=Secret(env="PAGE_TOKEN")))
+    for path in ("/api/baseline", "/api/anchors"):
+        assert (await ask(rig.app, path)).status == 401
+        assert (await ask(rig.app, path, authorization="Bearer sesame")).status == 200
+    assert (await rig.post({"action": "reset"}, **OURS)).status == 401
+    assert (await rig.post({"action": "reset"}, authorization="Bearer sesame", **OURS)).status == 200
+
+
+async def test_a_reference_can_be_fixed_and_forgotten() -> None:
+    rig = Rig()
+    await rig.score()
+    pinned = await rig.post({"action": "pin", "service": "shop", "detector": "completeness", "at": 0.5}, **OURS)
+    assert (pinned.status, json.loads(pinned.body)) == (200, {"detectors": 1})
+    detectors = {(d["detector"], d["against"]): d for d in rig.watch.show()["services"][0]["detectors"]}
+    assert detectors["completeness", "baseline"]["reference_ratio"] == 0.5
+    assert json.loads((await rig.post({"action": "reset"}, **OURS)).body) == {"detectors": 8}
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"{", "unexpected"),
+        ([], "action: reset or pin expected"),
+        ({"action": "drop"}, "action: reset or pin expected"),
+        ({"action": "reset", "service": 3}, "service: a name expected"),
+        ({"action": "reset", "detector": "latency"}, "detector: one of answer_relevancy"),
+        ({"action": "reset", "detector": 3}, "detector: a name expected"),
+        ({"action": "pin", "at": 0.5}, "at: one value fits one detector; name it"),
+        ({"action": "pin", "detector": "completeness", "at": 1}, "at: a number between 0 and 1 expected"),
+        ({"action": "pin", "detector": "completeness", "at": True}, "at: a number between 0 and 1 expected"),
+    ],
+)
+async def test_what_cannot_be_understood_is_refused_with_what_is_expected(body: object, why: str) -> None:
+    refused = await Rig().post(body, **OURS)
+    assert refused.status == 400
+    assert why in json.loads(refused.body)["error"]
+
+
+async def test_a_body_that_is_too_long_is_refused() -> None:
+    assert (await Rig().post(b" " * 5_000, **OURS)).status == 413
+
+
+async def test_a_process_that_does_not_watch_says_so() -> None:
+    refused = await ask(Rig(watched=False).app, "/api/baseline")
+    assert refused.status == 409
+    assert "drift.detector" in json.loads(refused.body)["error"]
+
+
+async def test_candidates_for_anchors_are_whole_and_differ() -> None:
+    rig = Rig()
+    await rig.score(20)
+    await rig.app.export(result(trace_id="f" * 32, question="A long one?", answer="x" * 30_000))
+    await rig.app.export(result(trace_id="e" * 32, question="No passages?", state="no_contexts", contexts=()))
+    rows = json.loads((await ask(rig.app, "/api/anchors", "count=10")).body)
+    assert len({row["question"] for row in rows}) == 10
+    everything = json.loads((await ask(rig.app, "/api/anchors", "count=1000")).body)
+    assert {row["question"] for row in everything} == {f"Question {number}?" for number in range(20)}
+    assert set(everything[0]) == {"question", "contexts", "answer"}
+
+
+@pytest.mark.parametrize("count", ["0", "-1", "ten", "1001", "9" * 400, "%B2"])
+async def test_a_count_that_is_none_is_refused(count: str) -> None:
+    assert (await ask(Rig().app, "/api/anchors", f"count={count}")).status == 400
+
+
+async def test_the_page_says_what_has_changed_and_where_to_look() -> None:
+    rig = Rig()
+    await rig.score()
+    page = (await ask(rig.app, "/")).body
+    assert "<h2>Changes</h2>" in page
+    assert "What is normal is still being learned" in page
+    assert "until 2027-01-22 08:00:00 UTC at the earliest" in page
+    assert page.count(">learning</span>") == 5
+    assert "<h2>Changes</h2>" not in (await ask(Rig(watched=False).app, "/")).body
+
+
+async def test_the_page_shows_changes_of_the_service_that_was_chosen() -> None:
+    rig = Rig()
+    await rig.score()
+    other = result(trace_id="a" * 32, service="<b>bank</b>")
+    await rig.app.export(other)
+    await rig.watch.export(other)
+    everything, shop = [(await ask(rig.app, "/", query)).body for query in ("", "service=shop")]
+    assert everything.count("Releases by when") == 2
+    assert shop.count("Releases by when") == 1
+    assert "<b>bank" not in everything

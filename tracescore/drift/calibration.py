@@ -1,0 +1,171 @@
+"""How far the judge is from people, and the mean that people would give: from labels and the judge's own scores.
+
+Labels count towards a mean only when it is known how likely each answer was to be drawn: answers that somebody
+picked because they looked bad say nothing about the others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tracescore.formulas import Known, agreement, corrected_mean, judge_difference, mean_and_variance
+from tracescore.model import LiveMeasure
+
+LEAST_LABELS = 100
+"""Effective labels below which there is no corrected mean."""
+_LEAST_OTHERS = 20
+"""Effective scores without a label below which they are not used."""
+ANSWERS: Mapping[LiveMeasure, Mapping[str, float]] = {
+    "answer_relevancy": {"relevant": 1.0, "partly": 0.5, "off_topic": 0.0},
+    "completeness": {"covered": 1.0, "partial": 0.5, "missing": 0.0},
+    "faithfulness": {"supported": 1.0, "not_supported": 0.0},
+}
+"""What people may say, of the whole answer for relevancy, else of each part or claim, and what it counts."""
+JUDGED: Mapping[LiveMeasure, tuple[str, ...]] = {
+    "completeness": ("covered", "partial", "missing"),
+    "faithfulness": ("supported", "contradicted", "not_found"),
+}
+"""Measures of several verdicts, and what the judge may say of each."""
+_AGREES = {"contradicted": "not_supported", "not_found": "not_supported"}
+"""People are not asked why a claim is not supported."""
+
+
+class Group(NamedTuple):
+    """What is estimated apart: a measure of a service by a judge in one epoch."""
+
+    measure: LiveMeasure
+    judge: str = ""
+    epoch: int = 0
+    service: str = ""
+    environment: str = ""
+    context_source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A score by the judge and what people say of the same answer; None for a probability that is not known."""
+
+    score: float
+    label: float
+    judged: tuple[str, ...] = ()
+    labelled: tuple[str, ...] = ()
+    pi_score: float | None = None
+    pi_label: float | None = None
+
+    @property
+    def weight(self) -> float | None:
+        """1 / probability of being labelled, as far as that was left to chance."""
+        known = self.pi_score is not None and self.pi_label is not None
+        return 1 / (self.pi_score * self.pi_label) if known else None  # type: ignore[operator]
+
+
+class Sums(NamedTuple):
+    """Sums over scores s of weights w: of w, w s, w^2, w^2 s and w^2 s^2."""
+
+    weight: float = 0.0
+    weighted_score: float = 0.0
+    weight_squared: float = 0.0
+    weight_squared_score: float = 0.0
+    weight_squared_score_squared: float = 0.0
+
+    def plus(self, score: float, weight: float, times: int = 1) -> Sums:
+        """With one score more, or with `times` = -1 one less."""
+        square = weight * weight
+        terms = (weight, weight * score, square, square * score, square * score * score)
+        return Sums(*(old + times * term for old, term in zip(self, terms, strict=True)))
+
+    def less(self, labels: Iterable[Label]) -> Sums:
+        """Without the scores of these; nothing where they cannot all have been in the sums."""
+        left = self
+        for each in labels:
+            left = left.plus(each.score, 1 / (each.pi_score or 1.0), -1)
+        return left if left.weight > 0 and min(left) >= 0 else Sums()
+
+    def and_also(self, other: Iterable[float]) -> Sums:
+        """Both together."""
+        return Sums(*map(sum, zip(self, other, strict=True)))
+
+    @property
+    def mean_and_variance(self) -> tuple[float, float] | None:
+        """Of the mean; None where too few scores are behind it."""
+        if self.weight <= 0 or self.weight_squared <= 0 or self.weight**2 < _LEAST_OTHERS * self.weight_squared:
+            return None
+        return mean_and_variance(*self)
+
+
+@dataclass(slots=True)
+class Sample:
+    """What is known of one group."""
+
+    labels: list[Label] = field(default_factory=list)
+    unlabelled: Sums = field(default_factory=Sums)
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What the labels of a group say.
+
+    `judge` is the judge's mean on the labelled answers, `people` that of the labels, `difference` judge - people.
+    `corrected` is the mean over all answers that people would give; None with the reason in `why_not`. `agreement`
+    is over verdicts, and `confusion` counts them by (judge, people); None and empty for a measure without verdicts.
+    """
+
+    labels: int
+    judge: float
+    people: float
+    difference: Known
+    corrected: Known | None
+    why_not: str
+    agreement: Known | None
+    confusion: Mapping[tuple[str, str], int]
+
+
+def calibrate(sample: Sample) -> Calibration | None:
+    """What the labels of a group say; None without a label.
+
+    Labels of unknown probability count where judge and people are compared, equally; not towards the corrected mean.
+    """
+    if not sample.labels:
+        return None
+    drawn = [each for each in sample.labels if each.weight is not None]
+    compared = drawn or sample.labels
+    weights = [each.weight or 1.0 for each in compared]
+    scores, labels = [each.score for each in compared], [each.label for each in compared]
+    total = math.fsum(weights)
+    corrected, why_not = _corrected(drawn, sample.unlabelled)
+    return Calibration(
+        len(compared),
+        math.fsum(w * s for w, s in zip(weights, scores, strict=True)) / total,
+        math.fsum(w * y for w, y in zip(weights, labels, strict=True)) / total,
+        judge_difference(labels, scores, weights),
+        corrected,
+        why_not,
+        _agreement(compared, weights),
+        Counter(pair for each in compared for pair in zip(each.judged, each.labelled, strict=True)),
+    )
+
+
+def _corrected(drawn: Sequence[Label], unlabelled: Sums) -> tuple[Known | None, str]:
+    if not drawn:
+        return None, "no label says how likely its answer was to be drawn (pi_score, pi_label)"
+    weights = [each.weight or 1.0 for each in drawn]
+    columns = [each.label for each in drawn], [each.score for each in drawn], weights
+    known = corrected_mean(*columns, unlabelled.mean_and_variance)
+    if known.effective_count < LEAST_LABELS - 1e-6:  # a sum of rounded weights
+        return None, f"{known.effective_count:.0f} effective labels; {LEAST_LABELS} are needed"
+    return known, ""
+
+
+def _agreement(labels: Sequence[Label], weights: Sequence[float]) -> Known | None:
+    rows = [
+        (sum(_AGREES.get(said, said) == other for said, other in zip(each.judged, each.labelled, strict=True)), each, w)
+        for each, w in zip(labels, weights, strict=True)
+        if each.judged
+    ]
+    if not rows:
+        return None
+    return agreement([row[0] for row in rows], [len(row[1].judged) for row in rows], [row[2] for row in rows])

@@ -1,0 +1,113 @@
+"""Which pattern the changes of a service make: what has moved, and what provably has not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping
+from typing import Literal, NamedTuple, get_args
+
+from tracescore.drift.detector import Detector, Sums
+from tracescore.drift.observations import Name
+
+Pattern = Literal[
+    "none",
+    "judge",
+    "prompting",
+    "truncation",
+    "fabrication_or_retrieval",
+    "stale_context",
+    "abstaining",
+    "unclear",
+]
+PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
+
+ADVICE: Mapping[Pattern, str] = {
+    "none": "Nothing has changed as far as is known.",
+    "judge": "The judge scores fixed items lower than before: look at its model, prompts and provider, not at the app.",
+    "prompting": "Answers miss the question, but are complete and faithful: look at the prompt that asks the model.",
+    "truncation": "Answers are to the point but leave parts out: look at output limits and prompts that stop early.",
+    "fabrication_or_retrieval": "Answers claim what their passages do not say: look at retrieval, then the model.",
+    "stale_context": "Answers keep to their passages and are wrong all the same: look at how fresh they are.",
+    "abstaining": "More answers evade their question: look at retrieval that finds nothing, and at guard rails.",
+    "unclear": "More than one thing moved, or too little is known of the rest: begin with the lowest interactions.",
+}
+"""Pattern -> what it means and where to look."""
+LEARNING = "What is normal is still being learned: until then only targets are watched."
+
+_SIDE = 1.645
+"""Normal quantile of .95: an interval of 90 % inside the tolerance is two one-sided tests at 5 % (Schuirmann, 1987)."""
+
+
+class Difference(NamedTuple):
+    """Now less the baseline, and its 90 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def within(self, tolerance: float) -> bool:
+        """Whether it is shown to be no larger than the tolerance, in either direction."""
+        return -tolerance <= self.low and self.high <= tolerance
+
+
+def difference(detector: Detector, since: float) -> Difference | None:
+    """Scores since an hour (Unix seconds; seven days back at most) less their baseline; None where there are none.
+
+    Strata are put together by the weight of their scores. Each counts one made-up score at either end, so that a few
+    equal scores prove nothing.
+    """
+    parts = [(each.since(since), each.baseline) for each in detector.tested.values()]
+    parts = [(sums, baseline) for sums, baseline in parts if sums.scores and baseline.scores]
+    weight = sum(sums.weight for sums, _ in parts)
+    if weight <= 0:
+        return None
+    mean = sum(sums.weight / weight * sums.total / sums.scores for sums, _ in parts)
+    square = sum((sums.weight / weight) ** 2 * (_variance(sums, base.mean) + base.error**2) for sums, base in parts)
+    half = _SIDE * math.sqrt(square)
+    return Difference(mean, mean - half, mean + half)
+
+
+def _variance(sums: Sums, baseline: float) -> float:
+    """Of the mean of the scores."""
+    n = sums.scores + 2
+    ends = baseline**2 + (1 - baseline) ** 2
+    mean = sums.total / sums.scores
+    return max(0.0, (sums.squares + ends) / n - mean**2 * sums.scores / n) / n
+
+
+_ALL: frozenset[Name] = frozenset(("answer_relevancy", "completeness", "faithfulness", "answered"))
+
+
+class _Rule(NamedTuple):
+    """What must have moved, at least one of it and nothing else, and what must provably not have."""
+
+    moved: frozenset[Name]
+    flat: frozenset[Name]
+
+
+_RULES: Mapping[Pattern, _Rule] = {
+    "prompting": _Rule(frozenset(("answer_relevancy",)), _ALL - {"answer_relevancy", "answered"}),
+    "truncation": _Rule(frozenset(("completeness", "completeness_multipart")), frozenset(("answer_relevancy",))),
+    "fabrication_or_retrieval": _Rule(frozenset(("faithfulness",)), frozenset(("answer_relevancy",))),
+    "abstaining": _Rule(frozenset(("answered",)), frozenset()),
+}
+
+
+def diagnose(
+    moved: Collection[Name], flat: Collection[Name], watched: Iterable[Name], *, judge: bool, gold_fell: bool = False
+) -> Pattern:
+    """The one pattern that fits. `watched` is what is measured at all: nothing is asked of the rest.
+
+    `judge`: it was the judge that moved. `gold_fell`: answers to the gold set have become less correct.
+    """
+    if judge:
+        return "judge"
+    if gold_fell and not moved:
+        return "stale_context" if "faithfulness" in flat else "unclear"
+    if not moved:
+        return "none"
+    known = set(watched)
+    for pattern, rule in _RULES.items():
+        if set(moved) <= rule.moved and rule.flat & known <= set(flat):
+            return pattern
+    return "unclear"

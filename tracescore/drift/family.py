@@ -1,0 +1,202 @@
+"""All detectors of a process, and the one threshold they share.
+
+Their average is an e-detector as well: with K of them and a threshold of K times the days that are promised, false
+alarms of all together are that many days apart, however many services there are. K never falls, so that a service
+that goes away does not make the others more easily alarmed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tracescore.config import Drift, Sampling
+from tracescore.drift.detector import Detector, threshold
+from tracescore.drift.observations import Conversations, Kind, Observation, kinds, seen
+from tracescore.drift.releases import Releases
+from tracescore.labels import label
+from tracescore.model import EVALUATOR_VERSION, Measure, Result
+
+_log = logging.getLogger("tracescore.drift")
+
+MOST_POPULATIONS = 20
+"""Services (by environment) that are watched."""
+_FORGOTTEN = 7 * 86_400.0
+"""Seconds of silence after which a service that is still being learned gives way to a new one."""
+
+Population = tuple[str, str]
+"""Service and environment."""
+
+
+@dataclass(slots=True)
+class Watched:
+    """The detectors of one service, when it was last seen, and its latest releases."""
+
+    detectors: dict[Kind, Detector]
+    last: float = 0.0
+    releases: Releases = field(default_factory=Releases)
+
+    @property
+    def is_learning(self) -> bool:
+        """Whether no baseline is in force yet."""
+        return all(each.is_learning for kind, each in self.detectors.items() if kind.against == "baseline")
+
+
+class Family:
+    """Takes results in, and knows what every detector says."""
+
+    def __init__(self, settings: Drift, sampling: Sampling, measures: Sequence[Measure]) -> None:
+        self._settings, self._max_weight = settings, sampling.largest_weight
+        self.kinds = kinds(measures, settings.targets)
+        self._conversations = Conversations(settings.conversation_idle)
+        self.judge: list[Any] = []
+        """Name, epoch and version of what gave the scores: another one is another scale."""
+        self._most = 0
+        self.watched: dict[Population, Watched] = {}
+
+    @property
+    def threshold(self) -> float:
+        """Days of evidence from which a change is told."""
+        return threshold(self._settings.false_alarm_every / 86_400.0, max(self._most, len(self.kinds)))
+
+    def take(self, result: Result) -> bool:
+        """Shows a result to the detectors of its service; False when there was no room for one more service."""
+        if not self._same_judge(result):
+            return True
+        interaction = result.interaction
+        population = label(interaction.service), label(interaction.environment)
+        at = min(interaction.end_unix_nano / 1e9 or result.finished, result.finished)
+        watched = self._watched(population, at)
+        if watched is None:
+            return False
+        watched.last = max(watched.last, at)
+        release = label(interaction.release)
+        watched.releases.note(release, at)
+        told = [
+            Observation(population, kind, at, _stratum(kind, result), score, interaction.weight, release)
+            for kind, score in seen(result).items()
+            if kind in watched.detectors
+        ]
+        for each in self._conversations.take(told, interaction.conversation_id):
+            self._feed(each)
+        return True
+
+    def _feed(self, each: Observation) -> None:
+        of_service = self.watched.get(each.population)
+        if of_service is not None:
+            of_service.releases.add(each.release, each.kind, each.score, each.weight)
+            detector = of_service.detectors[each.kind]
+            weights = {"weight": each.weight, "max_weight": self._max_weight}
+            detector.take(each.at, each.stratum, each.score, **weights, threshold=self.threshold)
+
+    def _same_judge(self, result: Result) -> bool:
+        """False for a result of an earlier epoch; with a new judge or epoch everything is learned anew."""
+        epoch = [result.judge, result.epoch, EVALUATOR_VERSION]
+        if epoch == self.judge:
+            return True
+        if self.judge and epoch[0] == self.judge[0] and epoch[2] == self.judge[2] and epoch[1] < self.judge[1]:
+            return False
+        if self.judge:
+            _log.warning('event=baseline_reset cause=judge_changed judge="%s" epoch=%d', result.judge, result.epoch)
+            self.reset()
+        self.judge = epoch
+        return True
+
+    def _watched(self, population: Population, at: float) -> Watched | None:
+        known = self.watched.get(population)
+        if known is None:
+            if len(self.watched) >= MOST_POPULATIONS and not self._make_room(at):
+                return None
+            known = self.watched[population] = Watched(self._fresh())
+            self._most = max(self._most, sum(len(each.detectors) for each in self.watched.values()))
+        return known
+
+    def _make_room(self, at: float) -> bool:
+        idle = [(each.last, key) for key, each in self.watched.items() if each.is_learning]
+        if not idle or at - min(idle)[0] <= _FORGOTTEN:
+            return False
+        del self.watched[min(idle)[1]]
+        return True
+
+    def _fresh(self) -> dict[Kind, Detector]:
+        targets = self._settings.targets
+        return {
+            kind: Detector(self._settings, targets[kind.name] if kind.against == "target" else None)  # type: ignore[index]
+            for kind in self.kinds
+        }
+
+    # ---------------------------------------------------------------- what people ask for
+
+    def chosen(self, service: str | None, name: str | None) -> Iterator[tuple[Population, Kind, Detector]]:
+        """The detectors of a service, or of a name, or all."""
+        for population, watched in self.watched.items():
+            for kind, detector in watched.detectors.items():
+                if service in (None, population[0]) and name in (None, kind.name):
+                    yield population, kind, detector
+
+    def reset(self, service: str | None = None, name: str | None = None) -> int:
+        """Forgets baselines and evidence, of all or of those chosen; returns how many detectors learn anew."""
+        chosen = list(self.chosen(service, name))
+        for population, kind, _ in chosen:
+            self.watched[population].detectors[kind] = self._fresh()[kind]
+        if service is None and name is None:
+            self._conversations = Conversations(self._settings.conversation_idle)
+        return len(chosen)
+
+    def pin(self, service: str | None, name: str | None, at: float | None) -> int:
+        """The references in force, or learned so far, or `at`, stand from now on; evidence begins at 0.
+
+        Targets stay what they are. Returns how many detectors that concerns; those with too little to learn from
+        go on learning.
+        """
+        pinned = 0
+        for _, kind, detector in self.chosen(service, name):
+            if kind.against == "baseline":
+                try:
+                    detector.pin(self._max_weight, at)
+                except ValueError:
+                    continue
+                pinned += 1
+        return pinned
+
+    # ---------------------------------------------------------------- restart
+
+    def plain(self) -> dict[str, Any]:
+        """The state as plain data for `resume`."""
+        rows = [
+            {
+                "population": population,
+                "last": watched.last,
+                "releases": watched.releases.plain(),
+                "detectors": [[*kind, each.plain()] for kind, each in watched.detectors.items()],
+            }
+            for population, watched in self.watched.items()
+        ]
+        return {
+            "epoch": self.judge,
+            "most": self._most,
+            "watched": rows,
+            "conversations": self._conversations.plain(),
+        }
+
+    def resume(self, plain: Mapping[str, Any]) -> None:
+        """Goes on from the state of an earlier process. Detectors that are not configured any more are left out."""
+        self.judge, self._most = plain["epoch"], plain["most"]
+        for row in plain["watched"]:
+            watched = Watched(self._fresh(), row["last"])
+            watched.releases.resume(row["releases"])
+            for name, against, saved in row["detectors"]:
+                detector = watched.detectors.get(Kind(name, against))
+                if detector is not None and saved["target"] == detector.target:
+                    detector.resume(saved)
+            self.watched[row["population"][0], row["population"][1]] = watched
+        self._conversations.resume(plain["conversations"])
+
+
+def _stratum(kind: Kind, result: Result) -> str:
+    """The rule that chose the interaction; faithfulness to a rendered prompt is a stratum apart."""
+    interaction = result.interaction
+    from_prompt = kind.name == "faithfulness" and interaction.context_source == "prompt"
+    return f"{interaction.rule} (prompt)" if from_prompt else interaction.rule

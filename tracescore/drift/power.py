@@ -1,0 +1,111 @@
+"""How soon a fall of a mean is told, before there are any scores: what `tracescore check` prints.
+
+The time of a Shiryaev-Roberts detector to a change, D = ln(A I) / I scores: I = (drop - gap)^2 / (2 sd^2) is what a
+score tells on average, sd their spread after the fall, gap how far the reference lies below the baseline, A the
+threshold in scores. For falls up to .10 simulations of the detector lie within 10 % of it where scores spread to both
+sides; of scores that are mostly 1 they are up to a third sooner. Chance brings half as much again now and then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from statistics import NormalDist
+
+from tracescore.config import Config, Drift, Price
+from tracescore.drift.detector import DOUBT
+from tracescore.drift.family import Family
+
+DROPS = (0.05, 0.10, 0.20)
+SPREAD = 0.4
+"""Standard deviation that is assumed of scores: as of a mean of .8 when all are 0 or 1, so rather too much."""
+SCORES_PER_DAY = 1_000
+"""What is assumed where neither the command line nor sampling.max_per_minute tells."""
+_UNLUCKY = 1.5
+_TOKENS = (5_500, 900)
+"""What an interaction costs a language model, in and out: three measures cold, passages of 1,000 tokens in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Scores a day of a service, and how that is known."""
+
+    scores_per_day: float
+    known_by: str
+
+
+def traffic(config: Config, given: int | None) -> Traffic:
+    """What the command line says, or the rate limit as the most there can be, or an example."""
+    if given is not None:
+        return Traffic(given, "as given")
+    if config.sampling.max_per_minute is not None:
+        return Traffic(config.sampling.max_per_minute * 1440, "the most that sampling.max_per_minute lets through")
+    return Traffic(SCORES_PER_DAY, "an example; give yours with --scores-per-day")
+
+
+def days_of_learning(drift: Drift, scores_per_day: float) -> int:
+    """Days until a baseline is in force: whole periods with enough scores."""
+    return drift.baseline.days * math.ceil(max(1.0, drift.baseline.scores / scores_per_day / drift.baseline.days))
+
+
+def gap(drift: Drift, scores_per_day: float, spread: float = SPREAD) -> float:
+    """How far the reference lies below the baseline: the tolerance, or the baseline's own doubt where that is more."""
+    learned_from = scores_per_day * days_of_learning(drift, scores_per_day)
+    return max(drift.tolerance, -NormalDist().inv_cdf(DOUBT) * spread / math.sqrt(learned_from))
+
+
+def scores_to_detection(drop: float, gap: float, limit: float, spread: float = SPREAD) -> float | None:
+    """Scores until a fall by `drop` is told; None for one that the gap hides. `limit` is the threshold in scores."""
+    if drop <= gap:
+        return None
+    told = (drop - gap) ** 2 / (2 * spread * spread)
+    return math.log(max(limit * told, math.e)) / told
+
+
+def report(config: Config, given: int | None) -> Iterator[str]:
+    """The lines for a configuration; `given` is the scores a day that the user told."""
+    if not config.drift.detector:
+        return
+    known = traffic(config, given)
+    per_day = known.scores_per_day
+    family = Family(config.drift, config.sampling, config.measures)
+    below, limit = gap(config.drift, per_day), family.threshold * per_day
+    ratio = config.sampling.ratio
+    of = f", of {per_day / ratio:,.0f} interactions at ratio {ratio:g}" if ratio < 1 else ""
+    yield (
+        f"changes of one service at {per_day:,.0f} scores a day ({known.known_by}){of}, "
+        f"once it has been learned for {days_of_learning(config.drift, per_day)} days:"
+    )
+    for drop in DROPS:
+        scores = scores_to_detection(drop, below, limit)
+        if scores is None:
+            yield f"  a fall by {drop:.2f} is not told: only more than {below:.3f} is (drift.tolerance, drift.baseline)"
+            continue
+        yield f"  a fall by {drop:.2f} is told after {_range(scores, per_day)}{_cost(config, scores)}"
+    cost = f"; {_TOKENS[0]:,} tokens in and {_TOKENS[1]:,} out each" if _price(config) else ""
+    yield (
+        f"  assumed: a spread of {SPREAD} (standard deviation; half of it takes a quarter of the time), "
+        f"a fall at once; a conversation is one score; {len(family.kinds)} detectors{cost}"
+    )
+
+
+def _range(scores: float, per_day: float) -> str:
+    hours = scores / per_day * 24
+    digits = 0 if hours >= 10 else 1
+    return (
+        f"{scores:,.0f} to {_UNLUCKY * scores:,.0f} scores, {hours:,.{digits}f} to {_UNLUCKY * hours:,.{digits}f} hours"
+    )
+
+
+def _cost(config: Config, scores: float) -> str:
+    """What the judge takes for them, where its price is known."""
+    price = _price(config)
+    if price is None:
+        return ""
+    cost = scores * (_TOKENS[0] * price.input + _TOKENS[1] * price.output) / 1e6
+    return f"; the judge costs {cost:,.2f} to {_UNLUCKY * cost:,.2f}, as judge.price has it"
+
+
+def _price(config: Config) -> Price | None:
+    return config.judge.price if config.judge.kind == "openai" else None

@@ -1,0 +1,90 @@
+"""What the newest releases of a service scored, side by side. For people: no detector looks at it."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from tracescore.drift.observations import Kind
+
+_KEPT = 5
+_LEAST = 20
+"""Effective scores of either release below which nothing is compared."""
+_CONFIDENT = 1.96
+
+
+class Sums(NamedTuple):
+    """Sums of w, w s, w^2, w^2 s and w^2 s^2 of scores s with weights w."""
+
+    weight: float = 0.0
+    score: float = 0.0
+    squares: float = 0.0
+    squares_score: float = 0.0
+    squares_score_squared: float = 0.0
+
+    def plus(self, score: float, weight: float) -> Sums:
+        """With one score more."""
+        w, s = weight, score
+        terms = (w, w * s, w * w, w * w * s, w * w * s * s)
+        return Sums(*(a + b for a, b in zip(self, terms, strict=True)))
+
+    def estimate(self) -> tuple[float, float] | None:
+        """(mean, squared standard error); None where there is too little."""
+        if not self.weight or self.weight**2 / self.squares < _LEAST:
+            return None
+        mean = self.score / self.weight
+        spread = self.squares_score_squared - 2 * mean * self.squares_score + mean**2 * self.squares
+        return mean, max(0.0, spread) / self.weight**2
+
+
+class Comparison(NamedTuple):
+    """The mean of a release less that of the one before, with its 95 % interval at this moment."""
+
+    difference: float
+    lower: float
+    upper: float
+
+
+class Releases:
+    """The latest releases in the order in which they were first seen: when that was, and their sums."""
+
+    def __init__(self) -> None:
+        self.first_seen: dict[str, float] = {}
+        self._sums: dict[str, dict[Kind, Sums]] = {}
+
+    def note(self, release: str, at: float) -> None:
+        """An answer of a release was seen `at` (Unix seconds); the oldest of too many is forgotten."""
+        if release not in self.first_seen:
+            self.first_seen[release], self._sums[release] = at, {}
+            while len(self.first_seen) > _KEPT:
+                oldest = next(iter(self.first_seen))
+                del self.first_seen[oldest], self._sums[oldest]
+
+    def add(self, release: str, kind: Kind, score: float, weight: float) -> None:
+        """An observation; of a release that is forgotten already it is left out."""
+        sums = self._sums.get(release)
+        if sums is not None:
+            sums[kind] = sums.get(kind, Sums()).plus(score, weight)
+
+    def compared(self, kind: Kind) -> Comparison | None:
+        """The newest release less the one before it; None without two that have scores enough."""
+        if len(self._sums) < 2:
+            return None
+        before, after = (each.get(kind, Sums()).estimate() for each in list(self._sums.values())[-2:])
+        if before is None or after is None:
+            return None
+        mean, half = after[0] - before[0], _CONFIDENT * math.sqrt(before[1] + after[1])
+        return Comparison(mean, mean - half, mean + half)
+
+    def plain(self) -> list[Any]:
+        """As plain data for `resume`."""
+        return [
+            [release, at, [[*kind, *sums] for kind, sums in self._sums[release].items()]]
+            for release, at in self.first_seen.items()
+        ]
+
+    def resume(self, plain: list[Any]) -> None:
+        """Goes on from what an earlier process had."""
+        for release, at, rows in plain:
+            self.first_seen[release] = at
+            self._sums[release] = {Kind(name, against): Sums(*sums) for name, against, *sums in rows}

@@ -1,0 +1,323 @@
+"""Watches every service for changes, and tells of them as Prometheus metrics and in plain data.
+
+An exporter that takes results in. What it knows is committed with them and goes on after a restart.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from prometheus_client import CollectorRegistry, Counter
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from tracescore.config import Drift, Sampling
+from tracescore.drift.anchors import VERDICTS, Anchors, Verdict
+from tracescore.drift.detector import Detector
+from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference
+from tracescore.drift.family import Family, Population, Watched
+from tracescore.drift.observations import MEASURES, NAMES, Kind
+from tracescore.model import Clock, Measure, Result
+
+_log = logging.getLogger("tracescore.drift")
+
+_VERSION = 1
+"""Of the state."""
+_SERVICE = ("judge", "service_name", "deployment_environment")
+LABELS = (*_SERVICE, "detector", "measure", "against")
+_WEEK = 7 * 86_400.0
+
+GoldFell = Callable[[Population], bool]
+"""Whether answers of a service to the gold set have become less correct."""
+
+
+class _Told(NamedTuple):
+    """A change that was told: when, in Unix seconds, and when it probably began."""
+
+    at: float
+    onset: float
+
+
+class DriftWatch:
+    """See the module. `anchors` and `gold_fell` may be set once they are there."""
+
+    name = "drift"
+
+    def __init__(
+        self,
+        registry: CollectorRegistry,
+        settings: Drift,
+        sampling: Sampling,
+        measures: Sequence[Measure],
+        clock: Clock,
+    ) -> None:
+        self._settings, self._clock = settings, clock
+        self.family = Family(settings, sampling, measures)
+        self.anchors: Anchors | None = None
+        self.gold_fell: GoldFell = lambda _: False
+        self._told: dict[tuple[Population, Kind], _Told] = {}
+        self._unwatched = Counter(
+            "tracescore_drift_unwatched_results",
+            "Results of services that are not watched, as there are too many.",
+            registry=registry,
+        )
+        registry.register(self)
+
+    async def export(self, result: Result) -> None:
+        """Shows the result to the detectors of its service, and looks what they say now."""
+        judge = self.family.judge
+        self._unwatched.inc(not self.family.take(result))
+        if judge and judge != self.family.judge and self.anchors is not None:
+            self.anchors.forget()
+        self._look()
+
+    async def close(self) -> None:
+        """Nothing to release."""
+
+    # ---------------------------------------------------------------- what the detectors say
+
+    def _look(self) -> None:
+        """Notes what has become a change or is none any more, and has anchors scored where anything is suspected.
+
+        A change that was told remains one until it is not even suspected: evidence near the threshold goes to and fro.
+        """
+        limit, before = self.family.threshold, dict(self._told)
+        self._told = {}
+        for population, kind, detector in self.family.chosen(None, None):
+            if detector.evidence < math.sqrt(limit):
+                continue
+            onset = detector.change.onset if detector.change else 0.0
+            if self.anchors is not None:
+                self.anchors.want(onset)
+            told = before.get((population, kind))
+            if told is None and detector.evidence >= limit:
+                told = self._tell(kind, onset)
+            if told is not None:
+                self._told[population, kind] = told
+
+    def _tell(self, kind: Kind, onset: float) -> _Told:
+        _log.warning("event=change_detected detector=%s against=%s onset=%.0f", kind.name, kind.against, onset)
+        return _Told(self._clock(), onset)
+
+    def verdict(self, population: Population) -> Verdict:
+        """Who moved, over everything that is told of a service: where detectors disagree nobody knows."""
+        verdicts = {self._verdict(*key, told) for key, told in self._told.items() if key[0] == population}
+        if not verdicts:
+            return "none"
+        if "pending" in verdicts:
+            return "pending"
+        return verdicts.pop() if len(verdicts) == 1 else "unattributed"
+
+    def _verdict(self, population: Population, kind: Kind, told: _Told) -> Verdict:
+        if self.anchors is None:
+            return "unattributed"
+        detector = self.family.watched[population].detectors[kind]
+        found = difference(detector, told.onset)
+        return self.anchors.verdict(kind, told.onset, told.at, max(0.0, -found.mean) if found else 0.0)
+
+    def pattern(self, population: Population, verdict: Verdict) -> Pattern:
+        """The pattern that the changes of a service make."""
+        detectors = self.family.watched[population].detectors
+        baselines = {kind.name: each for kind, each in detectors.items() if kind.against == "baseline"}
+        told = {kind: when for (of, kind), when in self._told.items() if of == population}
+        moved = [kind.name for kind in told if kind.against == "baseline"]
+        since = min((when.onset for when in told.values()), default=self._clock() - _WEEK)
+        flat = [name for name, each in baselines.items() if name not in moved and self._is_flat(each, since)]
+        fell = self.gold_fell(population)
+        return diagnose(moved, flat, baselines, judge=verdict == "judge", gold_fell=fell)
+
+    def _is_flat(self, detector: Detector, since: float) -> bool:
+        found = difference(detector, since)
+        return found is not None and found.within(self._settings.tolerance)
+
+    # ---------------------------------------------------------------- metrics
+
+    def collect(self) -> Iterator[Metric]:
+        """All families at one moment; called by the registry."""
+        limit = GaugeMetricFamily(
+            "tracescore_drift_threshold_days", "Evidence from which a change is told, the same for all detectors."
+        )
+        limit.add_metric([], self.family.threshold)
+        yield limit
+        rows = [
+            (self._labels(population, kind), self._figures(population, kind, detector))
+            for population, kind, detector in self.family.chosen(None, None)
+        ]
+        for suffix, about in _GAUGES.items():
+            family = GaugeMetricFamily(f"tracescore_drift_{suffix}", about, labels=LABELS)
+            for labels, figures in rows:
+                if (value := figures.get(suffix)) is not None:
+                    family.add_metric(labels, value)
+            yield family
+        yield from self._states()
+
+    @property
+    def _judge(self) -> str:
+        """The name of the judge that everything known is from."""
+        return str(self.family.judge[0]) if self.family.judge else ""
+
+    def _labels(self, population: Population, kind: Kind) -> list[str]:
+        return [self._judge, *population, kind.name, MEASURES[kind.name], kind.against]
+
+    def _figures(self, population: Population, kind: Kind, detector: Detector) -> dict[str, float | None]:
+        evidence, change = detector.evidence, detector.change
+        suspected = evidence >= math.sqrt(self.family.threshold) and change is not None
+        return {
+            "evidence_days": evidence,
+            "detected": float((population, kind) in self._told),
+            "learning": float(detector.is_learning),
+            "reference_ratio": detector.reference(self._clock()),
+            "baseline_ratio": detector.baseline,
+            "swing_ratio": detector.swing if kind.against == "baseline" else None,
+            "scores": detector.scores,
+            "change_scores": change.scores if change and suspected else None,
+            "change_timestamp_seconds": change.onset if change and suspected else None,
+        }
+
+    def _states(self) -> Iterator[Metric]:
+        verdicts = GaugeMetricFamily(
+            "tracescore_drift_verdict", "1 for who moved when something did.", labels=(*_SERVICE, "verdict")
+        )
+        patterns = GaugeMetricFamily(
+            "tracescore_drift_diagnosis", "1 for the pattern that the changes make.", labels=(*_SERVICE, "pattern")
+        )
+        for population in self.family.watched:
+            verdict = self.verdict(population)
+            pattern = self.pattern(population, verdict)
+            for each in VERDICTS:
+                verdicts.add_metric([self._judge, *population, each], float(each == verdict))
+            for one in PATTERNS:
+                patterns.add_metric([self._judge, *population, one], float(one == pattern))
+        yield from (verdicts, patterns)
+        yield from self._releases()
+        shifts = GaugeMetricFamily(
+            "tracescore_drift_anchor_shift_ratio",
+            "Mean difference of the anchors at their last scoring to what they scored before.",
+            labels=("judge", "detector", "against"),
+        )
+        for kind in self.family.kinds if self.anchors else ():
+            found = self.anchors.shift(kind) if self.anchors else None
+            if found is not None:
+                shifts.add_metric([self._judge, *kind], found.mean)
+        yield shifts
+
+    def _releases(self) -> Iterator[Metric]:
+        about = "of the newest release less that of the one before, at this moment."
+        suffixes = ("", "_lower", "_upper")
+        families = [
+            GaugeMetricFamily(
+                f"tracescore_drift_release_change{suffix}_ratio",
+                f"Mean{suffix.replace('_', ', ')} {about}",
+                labels=LABELS,
+            )
+            for suffix in suffixes
+        ]
+        for population, kind, _ in self.family.chosen(None, None):
+            compared = self.family.watched[population].releases.compared(kind)
+            for family, value in zip(families, compared or (), strict=False):
+                family.add_metric(self._labels(population, kind), value)
+        yield from families
+
+    # ---------------------------------------------------------------- for people
+
+    def show(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "threshold_days": self.family.threshold,
+            "false_alarm_every_days": self._settings.false_alarm_every / 86_400,
+            "services": [self._service(population, watched) for population, watched in self.family.watched.items()],
+        }
+
+    def _service(self, population: Population, watched: Watched) -> dict[str, Any]:
+        verdict = self.verdict(population)
+        pattern = self.pattern(population, verdict)
+        return {
+            "service": population[0],
+            "environment": population[1],
+            "verdict": verdict,
+            "pattern": pattern,
+            "advice": LEARNING if pattern == "none" and watched.is_learning else ADVICE[pattern],
+            "releases": [{"release": name, "first_seen": at} for name, at in watched.releases.first_seen.items()],
+            "detectors": [self._detector(population, kind, each) for kind, each in watched.detectors.items()],
+        }
+
+    def _detector(self, population: Population, kind: Kind, detector: Detector) -> dict[str, Any]:
+        figures = self._figures(population, kind, detector)
+        found = difference(detector, figures["change_timestamp_seconds"] or self._clock() - _WEEK)
+        compared = self.family.watched[population].releases.compared(kind)
+        state = "learning" if detector.is_learning else "steady"
+        if figures["detected"]:
+            state = "changed"
+        elif figures["change_scores"] is not None:
+            state = "suspected"
+        swing = kind.against == "baseline" and self._settings.reference == "flat"
+        return {
+            "detector": kind.name,
+            "against": kind.against,
+            "state": state,
+            **{name: value for name, value in figures.items() if name not in ("detected", "learning")},
+            "difference": found and list(found),
+            "learned_at": detector.learned_at,
+            "release_change": compared and list(compared),
+            "by_block_advised": swing and detector.swing > 2 * self._settings.tolerance,
+        }
+
+    def reset(self, service: str | None, name: str | None) -> int:
+        """Learns anew; see `Family.reset`. ValueError for a detector that there is not."""
+        _check(name)
+        done = self.family.reset(service, name)
+        self._look()
+        _log.warning("event=baseline_reset cause=asked_for detectors=%d", done)
+        return done
+
+    def pin(self, service: str | None, name: str | None, at: float | None) -> int:
+        """Fixes references; see `Family.pin`. ValueError for a detector that there is not."""
+        _check(name)
+        done = self.family.pin(service, name, at)
+        self._look()
+        _log.warning("event=baseline_pinned detectors=%d", done)
+        return done
+
+    # ---------------------------------------------------------------- restart
+
+    def totals(self) -> dict[str, Any]:
+        """The state of all detectors as plain data for `resume`."""
+        told = [[*population, *kind, *when] for (population, kind), when in self._told.items()]
+        anchors = self.anchors.plain() if self.anchors else None
+        return {"version": _VERSION, "family": self.family.plain(), "told": told, "anchors": anchors}
+
+    def resume(self, totals: Mapping[str, Any]) -> None:
+        """Goes on from the state of an earlier process; one of another version is left out."""
+        if totals["version"] != _VERSION:
+            _log.warning("event=baseline_reset cause=version")
+            return
+        self.family.resume(totals["family"])
+        for service, environment, name, against, at, onset in totals["told"]:
+            self._told[(service, environment), Kind(name, against)] = _Told(at, onset)
+        if self.anchors and totals["anchors"]:
+            self.anchors.resume(totals["anchors"])
+
+    def refill(self, result: Result) -> None:
+        """The state holds everything already."""
+
+
+_GAUGES: Mapping[str, str] = {
+    "evidence_days": "Evidence for a fall; false alarms as strong as this come this many days apart.",
+    "detected": "1 from when the evidence passes the threshold until nothing is suspected any more.",
+    "learning": "1 while what is normal is still being learned.",
+    "reference_ratio": "What the mean has to stay above at this moment.",
+    "baseline_ratio": "The mean that was learned.",
+    "swing_ratio": "How far the quarters of the day lay apart while it was learned.",
+    "scores": "Observations tested since the baseline, or learned from so far.",
+    "change_scores": "Observations since the change that is suspected.",
+    "change_timestamp_seconds": "When the change that is suspected probably began.",
+}
+"""Suffix of the metric -> help."""
+
+
+def _check(name: str | None) -> None:
+    if name is not None and name not in NAMES:
+        raise ValueError(f"detector: one of {', '.join(NAMES)} expected; got {name[:40]!r}")

@@ -1,0 +1,103 @@
+"""What the command line asks the running service: baselines, and candidates for anchors. JSON in and out.
+
+Whoever may read the page may ask. What changes something also needs a header that no form of another site can send,
+and that its scripts can send only after asking, which is refused.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import Any, Protocol
+from urllib.parse import parse_qs
+
+import orjson
+
+from tracescore.asgi import Response
+from tracescore.model import Result
+from tracescore.web.recent import Recent, is_cut
+from tracescore.web.request import LARGEST_BODY, Request
+
+PATHS = ("/api/baseline", "/api/anchors")
+HEADER = "x-tracescore"
+MOST_ANCHORS = 1_000
+
+
+class Changes(Protocol):
+    """What watches for changes."""
+
+    def show(self) -> dict[str, Any]:
+        """Everything that is known, as plain data."""
+        ...
+
+    def reset(self, service: str | None, name: str | None) -> int:
+        """Learns anew what is normal, of a service, of a detector, or of all; how many detectors that concerns.
+
+        ValueError for a detector that there is not.
+        """
+        ...
+
+    def pin(self, service: str | None, name: str | None, at: float | None) -> int:
+        """Keeps what was learned, or `at`, as the reference; how many detectors that concerns. ValueError as above."""
+        ...
+
+
+async def answer(request: Request, changes: Changes | None, recent: Recent) -> Response:
+    """The answer to a request whose token has been checked."""
+    if request.path == "/api/anchors":
+        return _anchors(request.query, recent)
+    if changes is None:
+        return _refused(409, "this process does not watch for changes: drift.detector is false")
+    if request.method != "POST":
+        return _json(200, changes.show())
+    if HEADER not in request.headers:
+        return _refused(403, f"the header {HEADER} is missing: use `tracescore baseline`")
+    body = await request.body()
+    if body is None:
+        return _refused(413, f"at most {LARGEST_BODY} bytes")
+    try:
+        return _json(200, {"detectors": _change(orjson.loads(body), changes)})
+    except ValueError as error:  # orjson's is one
+        return _refused(400, str(error))
+
+
+def _change(asked: Any, changes: Changes) -> int:
+    if not isinstance(asked, Mapping) or asked.get("action") not in ("reset", "pin"):
+        raise ValueError("action: reset or pin expected")
+    service, name, at = asked.get("service"), asked.get("detector"), asked.get("at")
+    if service is not None and not isinstance(service, str):
+        raise ValueError("service: a name expected")
+    if name is not None and not isinstance(name, str):
+        raise ValueError("detector: a name expected")
+    if asked["action"] == "reset":
+        return changes.reset(service, name)
+    if at is not None and (isinstance(at, bool) or not isinstance(at, int | float) or not 0 < at < 1):
+        raise ValueError(f"at: a number between 0 and 1 expected; got {str(at)[:40]!r}")
+    if at is not None and name is None:
+        raise ValueError("at: one value fits one detector; name it")
+    return changes.pin(service, name, at)
+
+
+def _anchors(query: str, recent: Recent) -> Response:
+    given = parse_qs(query, max_num_fields=5).get("count", ["100"])[0]
+    if not given.isascii() or not given.isdigit() or not 0 < int(given[:6]) <= MOST_ANCHORS:
+        return _refused(400, f"count: 1 to {MOST_ANCHORS} expected; got {given[:20]!r}")
+    usable = {each.interaction.question: each for each in recent.results() if _whole(each)}
+    drawn = random.sample(list(usable.values()), min(int(given), len(usable)))
+    told = [each.interaction for each in drawn]
+    return _json(200, [{"question": i.question, "contexts": i.contexts, "answer": i.answer} for i in told])
+
+
+def _whole(result: Result) -> bool:
+    """Whether everything an anchor needs is there, and nothing of it was cut for the page."""
+    told = result.interaction
+    texts = [told.question or "", told.answer or "", *told.contexts]
+    return told.state == "complete" and not told.history and all(text.strip() and not is_cut(text) for text in texts)
+
+
+def _json(status: int, value: Any) -> Response:
+    return Response(status, orjson.dumps(value), "application/json")
+
+
+def _refused(status: int, why: str) -> Response:
+    return _json(status, {"error": why})

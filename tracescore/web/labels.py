@@ -1,0 +1,99 @@
+"""Where people label answers: one at a time, as they were drawn, without the scores that the judge gave.
+
+GET  /labels       the next answer and a form
+POST /labels       what they say of it; then the next one
+GET  /api/labels   all labels and the sums of what nobody labelled, for `tracescore labels`
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+from urllib.parse import parse_qs
+
+import orjson
+
+from tracescore.asgi import Response
+from tracescore.web.render import page
+from tracescore.web.request import Request
+
+PATH, EXPORT_PATH = "/labels", "/api/labels"
+PATHS = (PATH, EXPORT_PATH)
+_LARGEST_FORM = 65_536
+_MOST_FIELDS = 2_000
+_HTML = "text/html; charset=utf-8"
+
+
+class Labels(Protocol):
+    """What draws answers for people to label, and keeps their labels."""
+
+    async def next(self) -> Mapping[str, Any] | None:
+        """The next answer, as plain data, with what is `asked` of it: measure -> items and possible answers."""
+        ...
+
+    async def give(self, drawn_id: str, said: Mapping[str, Sequence[str]]) -> bool:
+        """Keeps what people say; False when the answer does not wait any more. ValueError for impossible answers."""
+        ...
+
+    def counts(self) -> Mapping[str, int]:
+        """Answers by state."""
+        ...
+
+    def lines(self) -> Sequence[Mapping[str, Any]]:
+        """The lines of LABELS.jsonl."""
+        ...
+
+
+class LabelPages:
+    """The addresses above; `form` is what our own forms carry (see `Guard.form`)."""
+
+    def __init__(self, labels: Labels | None, form: str) -> None:
+        self._labels, self._form = labels, form
+
+    @property
+    def waiting(self) -> int:
+        """How many answers wait for a label."""
+        return self._labels.counts()["waiting"] if self._labels else 0
+
+    async def show(self, request: Request) -> Response:
+        """The answer to a GET whose token has been checked."""
+        if self._labels is None:
+            if request.path == EXPORT_PATH:
+                body = {"error": "this process asks for no labels: name a file with drift.labels.path"}
+                return Response(409, orjson.dumps(body), "application/json")
+            return Response(404, page("labels.html", counts=None, drawn=None, form=""), _HTML)
+        if request.path == EXPORT_PATH:
+            return Response(200, orjson.dumps(self._labels.lines()), "application/json")
+        drawn = await self._labels.next()
+        return Response(200, page("labels.html", counts=self._labels.counts(), drawn=drawn, form=self._form), _HTML)
+
+    async def take(self, given: Mapping[str, str]) -> None:
+        """What a form says; an answer that somebody else has labelled meanwhile stays as it is.
+
+        ValueError when it cannot be understood.
+        """
+        if self._labels is None:
+            raise ValueError("this process asks for no labels")
+        await self._labels.give(given.get("id", ""), {} if "skip" in given else _said(given))
+
+
+async def read_form(request: Request) -> dict[str, str] | None:
+    """The fields of a form, each once; None when there is too much of it."""
+    body = await request.body(_LARGEST_FORM)
+    if body is None:
+        return None
+    try:
+        fields = parse_qs(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS, errors="replace")
+    except ValueError:
+        return None
+    return {name: values[0] for name, values in fields.items()}
+
+
+def _said(given: Mapping[str, str]) -> dict[str, list[str]]:
+    """Fields such as `completeness.2` -> the answers of each measure in order, "" where one is missing."""
+    said: dict[str, dict[int, str]] = {}
+    for name, value in given.items():
+        measure, dot, number = name.partition(".")
+        if dot and number.isascii() and number.isdigit() and len(number) <= 4:
+            said.setdefault(measure, {})[int(number)] = value
+    return {measure: [by.get(n, "") for n in range(max(by) + 1)] for measure, by in said.items()}

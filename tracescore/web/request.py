@@ -1,0 +1,39 @@
+"""What the page looks at of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tracescore.asgi import Receive, Scope, headers_of
+
+LARGEST_BODY = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`path` is decoded and may hold anything."""
+
+    method: str
+    path: str
+    query: str
+    headers: Mapping[str, str]
+    receive: Receive
+
+    @classmethod
+    def of(cls, scope: Scope, receive: Receive) -> Request:
+        """Reads an ASGI scope."""
+        query = scope["query_string"].decode(errors="replace")
+        return cls(scope["method"], scope["path"], query, headers_of(scope), receive)
+
+    async def body(self, most: int = LARGEST_BODY) -> bytes | None:
+        """The body, or None when it is longer than anything that is expected here."""
+        body = b""
+        more = True
+        while more:
+            message = await self.receive()
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > most:
+                return None
+        return body
