@@ -229,3 +229,14 @@ async def test_a_change_that_was_told_does_not_flicker_and_ends_when_nothing_is_
             break
     assert app.metric("evidence_days", detector="answer_relevancy") < app.watch.family.threshold**0.5
     assert app.states("diagnosis") == {"none"}
+
+
+async def test_a_conversation_is_one_observation_once_it_is_over() -> None:
+    app = App(conversation_idle="1h")
+    for _ in range(4):
+        app.clock.now -= DAY / 500 - 60  # a minute apart
+        await app.answer(conversation_id="c", evading=0.0)
+    assert app.metric("scores", detector="completeness") == 0
+    app.clock.now += 2 * 3600
+    await app.answer(evading=0.0)
+    assert app.metric("scores", detector="completeness") == 2

@@ -90,11 +90,11 @@ def test_the_first_rule_that_matches_decides_and_sets_the_weight() -> None:
     decides = Sampler(Sampling(ratio=0.02, rules=rules), registry, SettableClock())
     ids = [number.to_bytes(16, "big") for number in range(400)]
     shop = [kept for i in ids if (kept := decides.decide(interaction(i, service="shop")))]
-    assert {kept.weight for kept in shop} == {2.0}
+    assert {(kept.weight, kept.rule) for kept in shop} == {(2.0, "a")}
     assert len(shop) == pytest.approx(200, abs=40)
     assert all(decides.decide(interaction(i, service="street")) for i in ids)
-    others = [kept.weight for i in ids if (kept := decides.decide(interaction(i)))]
-    assert set(others) <= {50.0}
+    others = [(kept.weight, kept.rule) for i in ids if (kept := decides.decide(interaction(i)))]
+    assert set(others) <= {(50.0, "default")}
     count = registry.get_sample_value("tracescore_sampling_interactions_total", {"rule": "a", "decision": "scored"})
     assert count == len(shop)
 
