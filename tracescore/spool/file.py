@@ -16,7 +16,7 @@ from tracescore.spool.changes import Change
 
 _log = logging.getLogger("tracescore.spool")
 
-VERSION = 2
+VERSION = 1
 """Of the tables."""
 _PAGE = 16_384
 """Bytes: with spans of some KB, an insert and its delete cost a sixth less CPU than in pages of 4 or 8 KiB."""
