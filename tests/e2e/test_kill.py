@@ -243,6 +243,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_counts_twice(tmp_path: Path, j
     assert all(events[log["attributes"]["tracescore.score_id"]] == log for log in received.logs)
 
 
+@pytest.mark.timeout(300 + 300 * KILLS)
 def test_spans_that_were_kept_back_all_arrive_whenever_the_process_dies(
     tmp_path: Path, judge: OpenAIServer, sink: Sink
 ) -> None:
