@@ -237,14 +237,18 @@ def test_client_spans_below_a_model_call_change_nothing():
     assert outline(trace(chain("q", "a", call))) == [("rag", "q", "a")]
 
 
-@pytest.mark.parametrize("answer", [f"Yes. {P1} That is all there is to it.", f"As the manual says: {P1}"])
+@pytest.mark.parametrize("answer", [f"Yes. {P1} That is all there is to it.", f"As the manual says: {P1}", P1])
 def test_an_answer_that_quotes_its_passage_is_an_interaction_also_without_a_model_call(answer):
     made = trace(chain("q?", answer, retrieval("q?", P1, P2)))
     assert outline(made) == [("rag", "q?", answer)]
 
 
 @pytest.mark.parametrize(
-    "output", [P1, f"{P1}\n\n{P2}", f'[{{"page_content": "{P1}", "metadata": {{"source": "a b c"}}}}]']
+    "output", [f"{P1}\n\n{P2}", f'[{{"page_content": "{P1}", "metadata": {{"source": "a b c"}}}}]']
 )
 def test_an_output_that_only_hands_on_the_passages_is_none(output):
     assert outline(trace(chain("q?", output, retrieval("q?", P1, P2)))) == []
+
+
+def test_an_output_that_is_the_only_passage_hands_it_on():
+    assert outline(trace(chain("q?", P1, retrieval("q?", P1)))) == []

@@ -115,11 +115,16 @@ _FEW_WORDS = 2
 
 
 def _quotes(node: Node, answer: str) -> bool:
-    """Whether an output is just what the retrieval below it found, and no answer that quotes it."""
+    """Whether an output is just what the retrieval below it found, and no answer that quotes it.
+
+    A single one of several passages was chosen from them: that is an answer, too.
+    """
     found = (documents.passages(piece.value) for below in walk(node) for piece in below.read("documents"))
     texts_found = [text for passages in found if passages for text in passages.texts if text.strip()]
     if answer.lstrip().startswith(("[", "{")):  # documents as data, with whatever else they carry
         return any(text in answer for text in texts_found)
+    if len(set(texts_found)) > 1 and answer.strip() in {text.strip() for text in texts_found}:
+        return False
     beside = answer
     for text in texts_found:
         beside = beside.replace(text, " ")
