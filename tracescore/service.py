@@ -153,6 +153,8 @@ class Service:
         runner = GoldRunner(settings, path, marks, judge.name, self._evaluate_gold, self.clock, fit)
         GoldSeries(runner, self.registry)
         self.pages.gold = partial(view, runner)
+        if self.drift is not None:
+            self.drift.gold_fell = lambda population: runner.fell(population[0])
         return runner
 
     async def run(self, stop: anyio.Event, task_status: TaskStatus[dict[str, str]] = anyio.TASK_STATUS_IGNORED) -> None:

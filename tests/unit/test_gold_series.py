@@ -121,3 +121,13 @@ def test_before_the_first_run_there_are_no_scores_and_a_time_for_it(tmp_path: Pa
     assert not [name for name in seen if name.endswith("_ratio") and "tolerance" not in name]
     assert seen["tracescore_gold_next_run_timestamp_seconds"][()] > NOW
     assert seen["tracescore_gold_info"] == {(): 1.0}
+
+
+async def test_a_fall_is_one_of_the_service_that_was_asked_and_of_correctness(tmp_path: Path) -> None:
+    file, clock = write_set(tmp_path / "faq.jsonl", 12), SettableClock()
+    for _ in range(3):
+        assert not (await ran(file, clock, "1")).fell("shop")
+    WRONG.update(f"q{number}" for number in range(9))
+    newest = await ran(file, clock, "2")
+    assert newest.fell("shop")
+    assert not newest.fell("another")

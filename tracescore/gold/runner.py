@@ -79,6 +79,14 @@ class GoldRunner:
         self._seen: list[tuple[str, str, float]] = []
         self.schedule = Schedule(settings, None, [], clock())
 
+    def fell(self, service: str) -> bool:
+        """Whether the newest run found the answers of this service less correct than the pinned reference has them."""
+        latest, comparison = self.findings.latest, self.findings.comparison
+        if comparison is None or latest[0].run.service != service:
+            return False
+        changes = (comparison.changes.get(measure) for measure in ("factual", "answer_correctness"))
+        return any(change.fell(self.settings.tolerance) for change in changes if change is not None)
+
     def open(self) -> None:
         """Opens the store and takes up what earlier runs left; UsageError when it cannot be used."""
         settings, self.store = self.settings, Store(self.store_path)
