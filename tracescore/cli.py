@@ -10,8 +10,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Sequence
-from enum import StrEnum
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
@@ -25,15 +24,16 @@ from rich.console import Console
 from rich.progress import Progress
 
 from tracescore import __version__, config_file, logs
-from tracescore.config import Config, EmbedderSettings, JudgeSettings, OtlpExporter
-from tracescore.config_checks import cross_checks
+from tracescore.cli_drift import COMMANDS
+from tracescore.cli_gold import gold
+from tracescore.cli_options import ConfigPath, configured, run_async
+from tracescore.config import Config, EmbedderSettings, JudgeSettings
 from tracescore.config_types import host_port
 from tracescore.errors import ConfigError, TracescoreError, UsageError
 from tracescore.model import MEASURES
 
 if TYPE_CHECKING:
     from tracescore.embedder import Embedder
-    from tracescore.gold_command import Checks
     from tracescore.service import Scorer
 
 app = typer.Typer(
@@ -43,20 +43,11 @@ app = typer.Typer(
     help="Scores live RAG traces and publishes the scores as Prometheus gauges and on the traces themselves.",
 )
 
-ConfigPath = Annotated[
-    Optional[Path],  # noqa: UP045 - typer reads the annotation at run time
-    typer.Option("--config", "-c", metavar="FILE", help="Configuration; without it the embedded defaults."),
-]
 OtlpOut = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(metavar="URL", help="Also send the scores to this OTLP endpoint (port 4317: gRPC, else HTTP)."),
 ]
-PageUrl = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option(metavar="URL", help="Where the page of the service is, when the configuration does not tell."),
-]
 
-gold = typer.Typer(no_args_is_help=True, help="Correctness on a set of questions with known answers.")
 app.add_typer(gold, name="gold")
 
 SCORE_KEYS = "A line each: question, answer, contexts?, reference?, history?"
@@ -99,31 +90,17 @@ def root(*, version: Annotated[bool, typer.Option("--version", help="Print the v
         raise typer.Exit
 
 
-def _configured(path: Path | None, otlp_out: str | None = None, *, secrets: bool = False) -> Config:
-    config = config_file.load(path, secrets=secrets) if path else Config()
-    if otlp_out is None:
-        return config
-    try:
-        target = OtlpExporter(endpoint=otlp_out, protocol="grpc" if urlsplit(otlp_out).port == 4317 else "http")
-    except ValueError:  # pydantic's, or urlsplit's for a port that is none
-        raise UsageError(f"--otlp-out: http://HOST:PORT or https://HOST expected; got {otlp_out!r}") from None
-    config = config.model_copy(update={"exporters": config.exporters.model_copy(update={"otlp": target})})
-    for conflict in cross_checks(config):
-        raise UsageError(f"--otlp-out: {otlp_out} {conflict.what}")
-    return config
-
-
 @app.command()
 def serve(config: ConfigPath = None, otlp_out: OtlpOut = None) -> None:
     """Receives spans over OTLP, scores their interactions, publishes the scores."""
     from tracescore.service import Service
 
     logs.to_stderr()
-    service = Service(_configured(config, otlp_out, secrets=True))
-    _run(partial(_until_signal, service.run))
+    service = Service(configured(config, otlp_out, secrets=True))
+    run_async(partial(_until_signal, service.run))
 
 
-async def _until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
+async def _until_signal(serve_until: Callable[[anyio.Event], Awaitable[None]]) -> None:
     """Runs with a stop event that the first SIGTERM or SIGINT sets; a second one ends at once."""
     stop = anyio.Event()
     async with anyio.create_task_group() as tasks:
@@ -137,19 +114,8 @@ async def _until_signal(run: Callable[[anyio.Event], Awaitable[None]]) -> None:
                     stop.set()
 
             tasks.start_soon(listen)
-            await run(stop)
+            await serve_until(stop)
             tasks.cancel_scope.cancel()
-
-
-def _run(main_function: Callable[[], Awaitable[None]]) -> None:
-    """Runs an async function; Ctrl-C inside it is an exception, so that what it has begun is put right."""
-    outside = signal.getsignal(signal.SIGINT)
-    if outside is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        anyio.run(main_function, backend_options={"use_uvloop": True})
-    finally:
-        signal.signal(signal.SIGINT, outside)
 
 
 def _print_json(row: object) -> None:
@@ -178,7 +144,7 @@ def check(
     service = Service(config)
     if probe:
         failures: list[str] = []
-        _run(partial(_probe, service.scorer, config, failures))
+        run_async(partial(_probe, service.scorer, config, failures))
         if failures:
             raise UsageError("\ntracescore: ".join(failures))
     asked = f", gold set {service.gold.runner.name}" if service.gold.runner else ""
@@ -238,7 +204,7 @@ def inspect(
     from tracescore.inspect_files import inspect as inspected
 
     refused: list[TracescoreError] = []
-    for row in inspected(files, _configured(config).interactions, refused.append, explain=explain):
+    for row in inspected(files, configured(config).interactions, refused.append, explain=explain):
         _print_json(row)
     for refusal in refused:
         sys.stderr.write(f"tracescore: {refusal}\n")
@@ -253,13 +219,13 @@ def score(
 ) -> None:
     """Scores a file of questions and answers: one JSON line in, the same with its scores out."""
     logs.to_stderr(logging.WARNING)
-    settings = _configured(config)
+    settings = configured(config)
     try:
         lines = file.read_bytes().splitlines()
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
     refused: list[UsageError] = []
-    _run(partial(_score, lines, settings, refused.append))
+    run_async(partial(_score, lines, settings, refused.append))
     for refusal in refused:
         sys.stderr.write(f"{file}: {refusal}\n")
     if refused:
@@ -284,164 +250,8 @@ async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageErro
         await scorer.close()
 
 
-@gold.command("run")
-def gold_run(
-    *,
-    config: ConfigPath = None,
-    fail_under: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option(metavar="[MEASURE=]VALUE", help="Status 1 when the mean is lower; without MEASURE: factual."),
-    ] = None,
-    compare_with: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="PINNED|LAST|FILE.json", help="Status 1 when a measure fell against it."),
-    ] = None,
-    report: Annotated[
-        Optional[list[Path]],  # noqa: UP045
-        typer.Option(metavar="FILE", help="Write the result to FILE.md, .json or .xml (JUnit)."),
-    ] = None,
-    release: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="TEXT", help="The release that answers, where neither target nor traces tell."),
-    ] = None,
-) -> None:
-    """Asks the app the whole gold set now and scores the answers."""
-    from tracescore.gold_command import Checks
-
-    logs.to_stderr(logging.WARNING if sys.stderr.isatty() else logging.INFO)
-    checks = Checks.of(fail_under or [], compare_with, report or [], release)
-    failures: list[str] = []
-    _run(partial(_gold_run, _configured(config), checks, failures.extend))
-    for failure in failures:
-        sys.stderr.write(f"tracescore gold run: {failure}\n")
-    if failures:
-        raise typer.Exit(1)
-
-
-async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str]], None]) -> None:
-    from tracescore import gold_command
-    from tracescore.service import Scorer
-
-    scorer = Scorer(config, config.measures, CollectorRegistry())
-    try:
-        with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
-
-            def begin(total: int) -> Callable[[], None]:
-                return partial(progress.advance, progress.add_task("gold run", total=total))
-
-            made = await gold_command.run(config, scorer.judge, scorer.gold_evaluators, checks, begin)
-    finally:
-        await scorer.close()
-    for measure, found in made.run.estimates(made.min_scored).items():
-        interval = f"{found.lower:.3f} to {found.upper:.3f}"
-        sys.stdout.write(f"{measure:20} {found.mean:.3f}  ({interval}; {found.scored} of {found.of} items)\n")
-    for note in made.notes:
-        sys.stderr.write(f"tracescore gold run: {note}\n")
-    fail(made.failures)
-
-
-@gold.command("pin")
-def gold_pin(
-    *,
-    config: ConfigPath = None,
-    release: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="TEXT", help="Of this release; without it of the one that ran last."),
-    ] = None,
-) -> None:
-    """Makes the last three good runs the reference that later ones are compared with."""
-    from tracescore.gold_command import pin
-
-    sys.stdout.write(pin(_configured(config), release) + "\n")
-
-
-class BaselineAction(StrEnum):
-    """What can be done with baselines."""
-
-    show = "show"
-    reset = "reset"
-    pin = "pin"
-
-
-@app.command()
-def baseline(
-    action: Annotated[
-        BaselineAction,
-        typer.Argument(help="show; reset: learn anew what is normal; pin: what is known, or --at, stands from now on."),
-    ],
-    *,
-    config: ConfigPath = None,
-    page: PageUrl = None,
-    service: Annotated[Optional[str], typer.Option(help="Only this service.")] = None,  # noqa: UP045
-    detector: Annotated[Optional[str], typer.Option(help="Only this detector.")] = None,  # noqa: UP045
-    at: Annotated[Optional[float], typer.Option(help="With pin: the reference.")] = None,  # noqa: UP045
-) -> None:
-    """Shows, forgets or fixes what the running service takes for normal."""
-    from tracescore import page_client
-
-    web = _configured(config).web
-    if action == BaselineAction.show:
-        for line in page_client.table(page_client.ask(web, page, "/api/baseline")):
-            typer.echo(line)
-        return
-    body = {"action": action.value, "service": service, "detector": detector, "at": at}
-    done = page_client.ask(web, page, "/api/baseline", body)["detectors"]
-    typer.echo(f"{action.value}: {done} detectors" + ("" if done else "; see `tracescore baseline show`"))
-    if not done:
-        raise typer.Exit(1)
-
-
-class AnchorsAction(StrEnum):
-    """What can be done with anchors."""
-
-    make = "make"
-
-
-@app.command()
-def anchors(
-    action: Annotated[AnchorsAction, typer.Argument(help="make: draw candidates from what was scored lately.")],
-    *,
-    config: ConfigPath = None,
-    page: PageUrl = None,
-    count: Annotated[int, typer.Option(metavar="N", min=2, max=1000, help="How many.")] = 100,
-) -> None:
-    """Prints interactions of the running service as JSON lines, to be read by you and named as drift.anchors."""
-    from tracescore import page_client
-
-    del action
-    rows = page_client.ask(_configured(config).web, page, f"/api/anchors?count={count}")
-    for row in rows:
-        sys.stdout.write(orjson.dumps(row).decode() + "\n")
-    if len(rows) < count:
-        sys.stderr.write(f"tracescore: {len(rows)} of {count}: the page keeps no more that are whole (web.keep)\n")
-
-
-@app.command()
-def labels(*, config: ConfigPath = None, page: PageUrl = None) -> None:
-    """Prints what people have labelled on the page of the running service, as the LABELS.jsonl of `calibrate`."""
-    from tracescore import page_client
-
-    for row in page_client.ask(_configured(config).web, page, "/api/labels"):
-        sys.stdout.write(orjson.dumps(row).decode() + "\n")
-
-
-@app.command()
-def calibrate(
-    file: Annotated[Path, typer.Argument(metavar="LABELS.jsonl", help="What `tracescore labels` prints.")],
-) -> None:
-    """Tells how far the judge is from people, and the means that people would give."""
-    from tracescore.drift.label_file import read_labels, report
-
-    try:
-        lines = file.read_bytes().splitlines()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
-    try:
-        samples = read_labels(lines)
-    except UsageError as error:
-        raise UsageError(f"{file}: {error}") from None
-    for line in report(samples):
-        typer.echo(line)
+for command in COMMANDS:
+    app.command()(command)
 
 
 @app.command()
@@ -466,7 +276,7 @@ def demo(
     logs.to_stderr(logging.WARNING)
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the sample app says once what it says every time
     if send_to is not None:
-        _run(partial(_until_signal, partial(demo_run.send, _destination(send_to, exit_after))))
+        run_async(partial(_until_signal, partial(demo_run.send, _destination(send_to, exit_after))))
         return
     sys.stderr.write("Loading the embedded model ...\n")
     failures: list[str] = []
@@ -474,7 +284,7 @@ def demo(
     async def run(stop: anyio.Event) -> None:
         failures.extend(await demo_run.run(stop, exit_after))
 
-    _run(partial(_until_signal, run))
+    run_async(partial(_until_signal, run))
     for failure in failures if exit_after else ():
         sys.stderr.write(f"tracescore demo: {failure}\n")
     if failures and exit_after:

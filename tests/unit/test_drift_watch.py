@@ -11,7 +11,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.results import NOW, SettableClock, interaction
-from tracescore.config import Baseline, Drift, Sampling
+from tracescore.config import Sampling
+from tracescore.config_drift import Baseline, Drift
 from tracescore.drift.baseline import DAY
 from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.watch import DriftWatch

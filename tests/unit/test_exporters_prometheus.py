@@ -16,7 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.samples import Sample
 
 from tests.results import NOW, SettableClock, relevancy, result
-from tracescore.config import Drift, Prometheus, Sampling
+from tracescore.config import Prometheus, Sampling
+from tracescore.config_drift import Drift
 from tracescore.exporters.exposition import render
 from tracescore.exporters.prometheus import PrometheusExporter
 from tracescore.formulas import gaffke_interval

@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.results import NOW, SettableClock, interaction
-from tracescore.config import Labels
+from tracescore.config_drift import Labels
 from tracescore.drift.baseline import DAY
 from tracescore.drift.label_file import read_labels
 from tracescore.drift.labelling import Labelling

@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracescore.config import Drift, Sampling
+from tracescore.config import Sampling
+from tracescore.config_drift import Drift
 from tracescore.drift.detector import Detector, threshold
 from tracescore.drift.observations import Conversations, Kind, Observation, kinds, seen
 from tracescore.drift.releases import Releases

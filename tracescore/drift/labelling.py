@@ -19,7 +19,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tracescore.config import Config, Labels
+from tracescore.config import Config
+from tracescore.config_drift import Labels
 from tracescore.drift.baseline import DAY
 from tracescore.drift.calibration import ANSWERS, JUDGED, Calibration, Group, Label, Sample, Sums, calibrate
 from tracescore.drift.family import MOST_POPULATIONS

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from tracescore.config import Config, Drift, Price
+from tracescore.config import Config, Price
+from tracescore.config_drift import Drift
 from tracescore.drift.detector import DOUBT
 from tracescore.drift.family import Family
 

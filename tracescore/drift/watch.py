@@ -14,7 +14,8 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tracescore.config import Drift, Sampling
+from tracescore.config import Sampling
+from tracescore.config_drift import Drift
 from tracescore.drift.anchors import VERDICTS, Anchors, Verdict
 from tracescore.drift.detector import Detector
 from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference

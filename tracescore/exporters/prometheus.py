@@ -14,7 +14,8 @@ from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFam
 from prometheus_client.metrics_core import Metric
 
 from tracescore.buckets import Buckets
-from tracescore.config import Drift, Prometheus, Sampling
+from tracescore.config import Prometheus, Sampling
+from tracescore.config_drift import Drift
 from tracescore.drift.window import Window, late
 from tracescore.exporters.series import SUMS, Live, Make, Series, SeriesTable
 from tracescore.labels import label

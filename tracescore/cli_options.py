@@ -1,0 +1,48 @@
+"""What the commands share: the option for a configuration, what it gives, and how a command runs."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Optional
+from urllib.parse import urlsplit
+
+import anyio
+import typer
+
+from tracescore import config_file
+from tracescore.config import Config, OtlpExporter
+from tracescore.config_checks import cross_checks
+from tracescore.errors import UsageError
+
+ConfigPath = Annotated[
+    Optional[Path],  # noqa: UP045 - typer reads the annotation at run time
+    typer.Option("--config", "-c", metavar="FILE", help="Configuration; without it the embedded defaults."),
+]
+
+
+def configured(path: Path | None, otlp_out: str | None = None, *, secrets: bool = False) -> Config:
+    """The configuration of a file, or the defaults, with scores also to `otlp_out`. ConfigError, UsageError."""
+    config = config_file.load(path, secrets=secrets) if path else Config()
+    if otlp_out is None:
+        return config
+    try:
+        target = OtlpExporter(endpoint=otlp_out, protocol="grpc" if urlsplit(otlp_out).port == 4317 else "http")
+    except ValueError:  # pydantic's, or urlsplit's for a port that is none
+        raise UsageError(f"--otlp-out: http://HOST:PORT or https://HOST expected; got {otlp_out!r}") from None
+    config = config.model_copy(update={"exporters": config.exporters.model_copy(update={"otlp": target})})
+    for conflict in cross_checks(config):
+        raise UsageError(f"--otlp-out: {otlp_out} {conflict.what}")
+    return config
+
+
+def run_async(main_function: Callable[[], Awaitable[None]]) -> None:
+    """Runs an async function; Ctrl-C inside it is an exception, so that what it has begun is put right."""
+    outside = signal.getsignal(signal.SIGINT)
+    if outside is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        anyio.run(main_function, backend_options={"use_uvloop": True})
+    finally:
+        signal.signal(signal.SIGINT, outside)
