@@ -11,7 +11,6 @@ What was received is exported or counted, also when the process is told to stop.
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import time
 from collections.abc import Sequence
@@ -33,6 +32,7 @@ from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import Evaluator, build_evaluators, evaluate_all
 from tracescore.exporters import Exporter, build_exporters, build_forwarder, build_hold
 from tracescore.exporters.exposition import Health, metrics_app
+from tracescore.garbage import keep_pauses_short
 from tracescore.gold.marks import Marks
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.series import GoldSeries
@@ -176,6 +176,7 @@ class Service:
             prober = await outlasting.enter_async_context(anyio.create_task_group())
             prober.start_soon(self._keep_judge)
             prober.start_soon(self._remind)
+            prober.start_soon(keep_pauses_short)
             if self.gold.runner is not None:
                 self.gold.runner.open()
                 prober.start_soon(self.gold.runner.keep_running, stop)
@@ -331,7 +332,6 @@ class Service:
         self.endpoints |= {"grpc": f"http://{grpc}", "http/protobuf": f"http://{addresses['http']}"}
         self.health.ready, self.health.reason = True, ""
         keep_freed_memory()
-        gc.freeze()  # what was built stays: the collector need not look at it again while spans come and go
         _log.info("event=listening %s", " ".join(f"{name}={address}" for name, address in addresses.items()))
         return addresses
 
