@@ -125,7 +125,8 @@ class Estimate:
     """What a window says about the mean score; None where it holds too little to say it.
 
     `lower` and `upper` bound the mean at 95 %; `worst` and `best` are the means if everything that could not be
-    scored had the lowest or highest value still possible. `effective_count` is of the scored observations.
+    scored had the lowest or highest value still possible. `effective_count` is of the scored observations. `lag1` is
+    how far a score resembles the one before it, in [-1, 1].
     """
 
     mean: float | None
@@ -134,6 +135,7 @@ class Estimate:
     worst: float | None
     best: float | None
     effective_count: float
+    lag1: float | None
 
 
 def weighted_mean(scores: ArrayLike, weights: ArrayLike) -> float | None:
@@ -148,6 +150,17 @@ def effective_count(weights: ArrayLike) -> float:
     w = np.asarray(weights, dtype=np.float64)
     squares = float((w * w).sum())
     return float(w.sum()) ** 2 / squares if squares > 0 else 0.0
+
+
+def lag1_correlation(scores: ArrayLike) -> float | None:
+    """Correlation of each score with the one before it, in [-1, 1]; `scores` of shape (n,) in order of time.
+
+    The first autocorrelation coefficient (Box & Jenkins). None where all are alike or there are fewer than two.
+    """
+    off = np.asarray(scores, dtype=np.float64)
+    off = off - off.mean() if off.size else off
+    spread = float(off @ off)
+    return float(off[1:] @ off[:-1]) / spread if spread > 1e-12 else None
 
 
 def gaffke_interval(

@@ -42,6 +42,24 @@ def test_a_ratio_that_moves_does_not_move_the_mean() -> None:
     assert before == held.estimate().mean == pytest.approx(0.5)
 
 
+def test_scores_that_resemble_their_neighbours_show_unless_a_conversation_explains_it() -> None:
+    alike, mixed, sessions = window(min_count=20), window(min_count=20), window(min_count=20)
+    for number in range(200):
+        score(alike, number // 10 % 2, at=NOW - 300 + number)
+        score(mixed, number % 2, at=NOW - 300 + number)
+        score(sessions, number // 10 % 2, at=NOW - 300 + number, conversation=f"c{number // 10}")
+    assert alike.estimate().lag1 == pytest.approx((180 - 19) / 200)
+    assert mixed.estimate().lag1 == pytest.approx(-199 / 200)
+    assert sessions.estimate().lag1 is None
+
+
+def test_scores_that_are_all_alike_have_no_correlation() -> None:
+    held = window()
+    for _ in range(30):
+        score(held, 0.1)
+    assert held.estimate().lag1 is None
+
+
 def test_zeros_and_ones_give_clopper_pearson() -> None:
     held = window()
     for number in range(20):

@@ -13,13 +13,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tracescore.formulas import Estimate, Vector, effective_count, gaffke_interval, weighted_mean
+from tracescore.formulas import (
+    Estimate,
+    Vector,
+    effective_count,
+    gaffke_interval,
+    lag1_correlation,
+    weighted_mean,
+)
 from tracescore.model import Clock
 
 MAX_HELD = 10_000
 """Observations held at most; beyond it the oldest go first, and the window covers less time than was asked for."""
 
-_NOTHING = Estimate(mean=None, lower=None, upper=None, worst=None, best=None, effective_count=0.0)
+_NOTHING = Estimate(mean=None, lower=None, upper=None, worst=None, best=None, effective_count=0.0, lag1=None)
 
 
 def late(at: float, length: float, now: float) -> bool:
@@ -102,7 +109,12 @@ class Window:
             lower, upper = gaffke_interval(scores, score_weights, max(self._max_weight, float(score_weights.max())))
         if effective_count(weights) >= self._min_count:
             worst, best = weighted_mean(lows, weights), weighted_mean(highs, weights)
-        return Estimate(mean, lower, upper, worst, best, effective)
+        return Estimate(mean, lower, upper, worst, best, effective, self._lag1())
+
+    def _lag1(self) -> float | None:
+        """Of the scores that belong to no conversation, `min_count` of them or more."""
+        single = [each.lo for each in sorted(self._held) if each.scored and not each.conversation]
+        return lag1_correlation(single) if len(single) >= self._min_count else None
 
 
 def _per_conversation(observations: Iterable[_Observation]) -> tuple[Vector, Vector, Vector, Vector, Vector]:

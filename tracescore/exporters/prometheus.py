@@ -36,6 +36,10 @@ _GAUGES: dict[str, tuple[str, str]] = {
         "effective_count",
         "Scores in the window, of this process, as equally weighted ones; a conversation counts once.",
     ),
+    "lag1_correlation": (
+        "lag1",
+        "Correlation of a score with the one before, of this process; far above 0, the interval is too narrow.",
+    ),
 }
 """Suffix of the metric -> (field of the estimate, help)."""
 
