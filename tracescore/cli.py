@@ -34,7 +34,7 @@ from tracescore.model import MEASURES
 
 if TYPE_CHECKING:
     from tracescore.embedder import Embedder
-    from tracescore.service import Scorer
+    from tracescore.scorer import Scorer
 
 app = typer.Typer(
     add_completion=False,
@@ -235,7 +235,7 @@ def score(
 async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageError], None]) -> None:
     from tracescore import score_file
     from tracescore.redaction import Redactor
-    from tracescore.service import Scorer
+    from tracescore.scorer import Scorer
 
     registry = CollectorRegistry()
     scorer, redactor = Scorer(config, MEASURES, registry), Redactor(config.redaction, registry)
