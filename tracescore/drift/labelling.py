@@ -22,10 +22,11 @@ from prometheus_client.metrics_core import Metric
 from tracescore.config import Config
 from tracescore.config_drift import Labels
 from tracescore.drift.baseline import DAY
-from tracescore.drift.calibration import ANSWERS, JUDGED, Calibration, Group, Label, Sample, Sums, calibrate
+from tracescore.drift.calibration import ANSWERS, JUDGED, Calibration, Group, Label, Sample, calibrate, without
 from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.label_file import label_line, sums_line
 from tracescore.drift.label_store import Drawn, LabelStore
+from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.labels import label as label_value
 from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, LiveMeasure, Result, Score
 
@@ -46,7 +47,7 @@ class Labelling:
         self._key = hashlib.sha256(f"{salt} labels".encode()).digest()
         self._judge: list[Any] = []
         """Name, epoch and version of what gave the scores."""
-        self._sums: dict[Group, dict[int, Sums]] = {}
+        self._sums: dict[Group, dict[int, WeightedSums]] = {}
         """Group -> day since the epoch -> sums over its scores."""
         self._decided: list[Drawn] = []
         self._waiting = 0
@@ -75,7 +76,7 @@ class Labelling:
         day = int(_ended(result) // DAY)
         for score in scores:
             days = self._sums.setdefault(_group(result, score), {})
-            days[day] = days.get(day, Sums()).plus(score.value, result.interaction.weight)
+            days[day] = days.get(day, WeightedSums()).plus(score.value, result.interaction.weight)
         if scores and self._drawn(result.interaction.trace_id):
             await self._let_wait(_draw(result, scores, self._settings.ratio))
 
@@ -169,7 +170,7 @@ class Labelling:
         for group, days in self._sums.items():
             for day in [day for day in days if day < first]:
                 del days[day]
-            total = Sums()
+            total = WeightedSums()
             for sums in days.values():
                 total = total.and_also(sums)
             samples[group] = Sample(unlabelled=total)
@@ -178,7 +179,7 @@ class Labelling:
                 for group, label in _labels(drawn):
                     samples.setdefault(group, Sample()).labels.append(label)
         for sample in samples.values():
-            sample.unlabelled = sample.unlabelled.less(sample.labels)
+            sample.unlabelled = without(sample.unlabelled, sample.labels)
         return samples
 
     def collect(self) -> Iterator[Metric]:
@@ -203,7 +204,7 @@ class Labelling:
         """Goes on from the sums of an earlier process."""
         self._judge, width = totals["judge"], len(Group._fields)
         for row in totals["sums"]:
-            self._sums.setdefault(Group(*row[:width]), {})[row[width]] = Sums(*row[width + 1 :])
+            self._sums.setdefault(Group(*row[:width]), {})[row[width]] = WeightedSums(*row[width + 1 :])
 
     def refill(self, result: Result) -> None:
         """The sums hold everything already."""
