@@ -216,6 +216,13 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "spool: {path: /a}\ndrift:\n  labels: {path: /a}\n",
         ["f.yaml:3: drift.labels.path: a file of its own expected; got the one of spool.path"],
     ),
+    "gold runs in the file of labels": (
+        (
+            "spool: {path: /a}\ndrift:\n  labels: {path: /b}\n"
+            "gold: {set: f, store: /b, target: {kind: python, callable: 'm:f'}}\n"
+        ),
+        ["f.yaml:4: gold.store: a file of its own expected; got the one of drift.labels.path"],
+    ),
     "a list where a section belongs": (
         "judge: [{api_key: sk-secret}]\n",
         ["f.yaml:1: judge: must be a valid dictionary or object to extract fields from; got a list"],
