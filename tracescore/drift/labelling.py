@@ -8,7 +8,7 @@ sums over all scores of the same days are committed with the results.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -22,17 +22,17 @@ from prometheus_client.metrics_core import Metric
 from tracescore.config import Config
 from tracescore.config_drift import Labels
 from tracescore.drift.baseline import DAY
-from tracescore.drift.calibration import ANSWERS, JUDGED, Calibration, Group, Label, Sample, calibrate, without
+from tracescore.drift.calibration import ANSWERS, JUDGED, Group, Label, Sample, calibrate, without
 from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.label_file import label_line, sums_line
+from tracescore.drift.label_series import families
 from tracescore.drift.label_store import Drawn, LabelStore
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.labels import label as label_value
-from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, LiveMeasure, Result, Score
+from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, Interaction, LiveMeasure, Result, Score
 
 T = TypeVar("T")
 _RANGE = 2**64
-_LABELS = ("judge", "service_name", "deployment_environment")
 STATES = ("waiting", "labelled", "cannot_tell")
 
 
@@ -191,7 +191,7 @@ class Labelling:
         found = [(group, made) for group, sample in self.samples().items() if (made := calibrate(sample))]
         for measure in LIVE_MEASURES:
             of_measure = [(group, made) for group, made in found if group.measure == measure]
-            yield from _families(measure, of_measure)
+            yield from families(measure, of_measure)
 
     # ---------------------------------------------------------------- restart
 
@@ -239,9 +239,21 @@ def _live(score: Score) -> LiveMeasure:
 
 
 def _draw(result: Result, scores: Sequence[Score], ratio: float) -> Drawn:
+    parts = "\x00".join((result.interaction.key, result.judge, str(result.epoch)))
+    return Drawn(
+        id=hashlib.sha256(parts.encode()).hexdigest()[:32],
+        at=_ended(result),
+        judge=result.judge,
+        epoch=result.epoch,
+        facts=_facts(result, scores, ratio),
+        told=_shown(result.interaction, scores),
+    )
+
+
+def _facts(result: Result, scores: Sequence[Score], ratio: float) -> dict[str, Any]:
+    """What stays when the label is given: no text of users."""
     told = result.interaction
-    parts = "\x00".join((told.key, result.judge, str(result.epoch)))
-    facts = {
+    return {
         "version": EVALUATOR_VERSION,
         "trace_id": told.trace_id,
         "span_id": told.span_id,
@@ -257,16 +269,17 @@ def _draw(result: Result, scores: Sequence[Score], ratio: float) -> Drawn:
             for score in scores
         },
     }
-    shown = {
+
+
+def _shown(told: Interaction, scores: Sequence[Score]) -> dict[str, Any]:
+    """What people see: nothing that the judge said of it."""
+    return {
         "question": told.question,
         "answer": told.answer,
         "contexts": told.contexts,
         "history": [{"role": message.role, "text": message.text} for message in told.history],
         "items": {s.measure: [item.text for item in s.items] for s in scores if s.measure in JUDGED},
     }
-    return Drawn(
-        hashlib.sha256(parts.encode()).hexdigest()[:32], _ended(result), result.judge, result.epoch, facts, shown
-    )
 
 
 def _asked(drawn: Drawn) -> list[LiveMeasure]:
@@ -301,39 +314,3 @@ def _labels(drawn: Drawn) -> Iterator[tuple[Group, Label]]:
         probabilities = drawn.facts["pi_score"], drawn.facts["pi_label"]
         verdicts = tuple(facts["judged"]), tuple(said["labelled"])
         yield Group(*facts["group"]), Label(facts["score"], said["label"], *verdicts, *probabilities)
-
-
-def _families(measure: LiveMeasure, found: Iterable[tuple[Group, Calibration]]) -> Iterator[Metric]:
-    names = [*_LABELS, "context_source"] if measure == "faithfulness" else list(_LABELS)
-    rows = [([g.judge, g.service, g.environment, g.context_source][: len(names)], made) for g, made in found]
-    kinds = {"corrected": "Mean that people would give, over the window of labels"}
-    if measure in JUDGED:
-        kinds["agreement"] = "Share of verdicts in which judge and people agree"
-    for kind, about in kinds.items():
-        for middle, field in (("", "mean"), ("_lower", "lower"), ("_upper", "upper")):
-            limit = f"; {field} 95 % limit." if middle else "."
-            family = GaugeMetricFamily(f"tracescore_{measure}_{kind}{middle}_ratio", about + limit, labels=names)
-            for labels, made in rows:
-                if (known := getattr(made, kind)) is not None:
-                    family.add_metric(labels, getattr(known, field))
-            yield family
-    effective = GaugeMetricFamily(
-        f"tracescore_{measure}_effective_labels",
-        "Labels of this judge's epoch, as equally weighted ones.",
-        labels=names,
-    )
-    for labels, made in rows:
-        effective.add_metric(labels, made.difference.effective_count)
-    yield effective
-    if measure in JUDGED:
-        yield _verdicts(measure, names, rows)
-
-
-def _verdicts(measure: LiveMeasure, names: list[str], rows: Iterable[tuple[list[str], Calibration]]) -> Metric:
-    about = "Verdicts, by what the judge and what people say."
-    family = GaugeMetricFamily(f"tracescore_{measure}_labelled_verdicts", about, labels=[*names, "judged", "labelled"])
-    for labels, made in rows:
-        for judged in JUDGED[measure]:
-            for said in ANSWERS[measure]:
-                family.add_metric([*labels, judged, said], made.confusion.get((judged, said), 0))
-    return family
