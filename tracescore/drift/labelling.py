@@ -217,7 +217,7 @@ def build_labelling(config: Config, registry: CollectorRegistry, clock: Clock) -
 
 
 def _ended(result: Result) -> float:
-    return min(result.interaction.end_unix_nano / 1e9 or result.finished, result.finished)
+    return min(result.ended, result.finished)  # an app's clock may run fast
 
 
 def _can_be_labelled(score: Score) -> bool:
