@@ -1,4 +1,4 @@
-"""Runs `tracescore serve` as users do: a process of its own, on free ports, told apart by what it logs."""
+"""Runs tracescore as users do: as a process of its own; `serve` on free ports, told apart by what it logs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,18 @@ receiver: {grpc: {listen: "127.0.0.1:0"}, http: {listen: "127.0.0.1:0"}}
 web: {listen: "127.0.0.1:0"}
 exporters: {prometheus: {listen: "127.0.0.1:0"}}
 """
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command to its end, without a network to take models from."""
+    return subprocess.run(
+        [sys.executable, "-m", "tracescore.cli", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+        env=os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"} | environment,
+    )
 
 
 class Running:

@@ -30,6 +30,7 @@ GROUND: dict[str, set[str]] = {
     "config_file": {"config", "config_checks", "config_types", "config_yaml", "errors"},
     "asgi": set(),
     "garbage": set(),
+    "sqlite_file": set(),
     "labels": set(),
     "wire": set(),
     "together": set(),
@@ -51,14 +52,15 @@ STAGES: dict[str, set[str]] = {
     "embedder": {"openai_endpoint", "retrying", "together"},
     "judge": {"embedder", "openai_endpoint", "retrying", "together"},
     "evaluators": {"embedder", "judge", "together"},
-    "drift": {"labels"},
+    "drift": {"labels", "sqlite_file"},
     "exporters": {"__init__", "asgi", "buckets", "drift", "labels", "retrying", "wire"},
-    "gold": {"labels", "retrying"},
-    "spool": set(),
+    "gold": {"labels", "retrying", "sqlite_file"},
+    "spool": {"sqlite_file"},
     "restart": {"assembly", "exporters", "interactions", "ledger", "spool"},
     "keeper": {"assembly", "exporters", "interactions", "judge", "ledger", "pending", "restart", "spool"},
     "web": {"asgi", "ledger"},
     "inspect_files": {"interactions", "receiver"},
+    "scorer": {"embedder", "evaluators", "judge"},
     "score_file": {"evaluators", "judge", "together"},
     "gold_command": {"assembly", "evaluators", "gold", "interactions", "judge", "listener", "receiver", "redaction"},
     "page_client": set(),
@@ -103,7 +105,7 @@ def test_every_arrow_of_the_table_is_used(part: str) -> None:
 
 def test_nothing_imports_the_service_but_the_command_line_and_the_demo() -> None:
     importers = {_part(file) for file in PACKAGE.rglob("*.py") if "service" in _imported(file)}
-    assert importers <= {"cli", "cli_gold", "demo", "service"}
+    assert importers <= {"cli", "demo", "service"}
 
 
 @pytest.mark.parametrize("name", ["utils", "core", "common", "helpers", "base", "manager"])

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, NoReturn, Optional
 from urllib.parse import urlsplit
 
 import anyio
-import orjson
 import typer
 from prometheus_client import CollectorRegistry
 from rich.console import Console
@@ -26,7 +25,7 @@ from rich.progress import Progress
 from tracescore import __version__, config_file, logs
 from tracescore.cli_drift import COMMANDS
 from tracescore.cli_gold import gold
-from tracescore.cli_options import ConfigPath, configured, run_async
+from tracescore.cli_options import ConfigPath, configured, lines_of, print_json, run_async
 from tracescore.config import Config, EmbedderSettings, JudgeSettings
 from tracescore.config_types import host_port
 from tracescore.errors import ConfigError, TracescoreError, UsageError
@@ -34,7 +33,7 @@ from tracescore.model import MEASURES
 
 if TYPE_CHECKING:
     from tracescore.embedder import Embedder
-    from tracescore.service import Scorer
+    from tracescore.scorer import Scorer
 
 app = typer.Typer(
     add_completion=False,
@@ -118,12 +117,6 @@ async def _until_signal(serve_until: Callable[[anyio.Event], Awaitable[None]]) -
             tasks.cancel_scope.cancel()
 
 
-def _print_json(row: object) -> None:
-    """A line of JSON, in UTF-8 whatever the terminal's encoding is."""
-    sys.stdout.buffer.write(orjson.dumps(row) + b"\n")
-    sys.stdout.buffer.flush()
-
-
 @app.command()
 def check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Configuration file.")],
@@ -205,7 +198,7 @@ def inspect(
 
     refused: list[TracescoreError] = []
     for row in inspected(files, configured(config).interactions, refused.append, explain=explain):
-        _print_json(row)
+        print_json(row)
     for refusal in refused:
         sys.stderr.write(f"tracescore: {refusal}\n")
     if refused:
@@ -220,10 +213,7 @@ def score(
     """Scores a file of questions and answers: one JSON line in, the same with its scores out."""
     logs.to_stderr(logging.WARNING)
     settings = configured(config)
-    try:
-        lines = file.read_bytes().splitlines()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    lines = lines_of(file)
     refused: list[UsageError] = []
     run_async(partial(_score, lines, settings, refused.append))
     for refusal in refused:
@@ -235,7 +225,7 @@ def score(
 async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageError], None]) -> None:
     from tracescore import score_file
     from tracescore.redaction import Redactor
-    from tracescore.service import Scorer
+    from tracescore.scorer import Scorer
 
     registry = CollectorRegistry()
     scorer, redactor = Scorer(config, MEASURES, registry), Redactor(config.redaction, registry)
@@ -244,7 +234,7 @@ async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageErro
         with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
             task = progress.add_task("scoring", total=len(lines))
             async for row in score_file.score(lines, scorer.evaluators, scorer.judge, refuse, redactor.interaction):
-                _print_json(row)
+                print_json(row)
                 progress.advance(task)
     finally:
         await scorer.close()

@@ -7,10 +7,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Optional
 
-import orjson
 import typer
 
-from tracescore.cli_options import ConfigPath, configured
+from tracescore.cli_options import ConfigPath, configured, lines_of, print_json
 from tracescore.errors import UsageError
 
 PageUrl = Annotated[
@@ -73,7 +72,7 @@ def anchors(
     del action
     rows = page_client.ask(configured(config).web, page, f"/api/anchors?count={count}")
     for row in rows:
-        sys.stdout.write(orjson.dumps(row).decode() + "\n")
+        print_json(row)
     if len(rows) < count:
         sys.stderr.write(f"tracescore: {len(rows)} of {count}: the page keeps no more that are whole (web.keep)\n")
 
@@ -83,7 +82,7 @@ def labels(*, config: ConfigPath = None, page: PageUrl = None) -> None:
     from tracescore import page_client
 
     for row in page_client.ask(configured(config).web, page, "/api/labels"):
-        sys.stdout.write(orjson.dumps(row).decode() + "\n")
+        print_json(row)
 
 
 def calibrate(
@@ -92,10 +91,7 @@ def calibrate(
     """Tells how far the judge is from people, and the means that people would give."""
     from tracescore.drift.label_file import read_labels, report
 
-    try:
-        lines = file.read_bytes().splitlines()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+    lines = lines_of(file)
     try:
         samples = read_labels(lines)
     except UsageError as error:

@@ -60,7 +60,7 @@ def gold_run(
 
 async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str]], None]) -> None:
     from tracescore import gold_command
-    from tracescore.service import Scorer
+    from tracescore.scorer import Scorer
 
     scorer = Scorer(config, config.measures, CollectorRegistry())
     try:

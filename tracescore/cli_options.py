@@ -1,14 +1,16 @@
-"""What the commands share: the option for a configuration, what it gives, and how a command runs."""
+"""What the commands share: the option for a configuration, how they read and print lines, and how they run."""
 
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Optional
 from urllib.parse import urlsplit
 
 import anyio
+import orjson
 import typer
 
 from tracescore import config_file
@@ -35,6 +37,20 @@ def configured(path: Path | None, otlp_out: str | None = None, *, secrets: bool 
     for conflict in cross_checks(config):
         raise UsageError(f"--otlp-out: {otlp_out} {conflict.what}")
     return config
+
+
+def lines_of(file: Path) -> list[bytes]:
+    """The lines of a file that a command was given; UsageError when it cannot be read."""
+    try:
+        return file.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def print_json(row: object) -> None:
+    """A line of JSON, in UTF-8 whatever the terminal's encoding is."""
+    sys.stdout.buffer.write(orjson.dumps(row) + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def run_async(main_function: Callable[[], Awaitable[None]]) -> None:

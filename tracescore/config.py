@@ -13,17 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from tracescore.config_drift import Drift
 from tracescore.config_gold import Gold
-from tracescore.config_types import (
-    Address,
-    Duration,
-    Expression,
-    Ratio,
-    Secret,
-    Section,
-    Size,
-    Url,
-    target_of,
-)
+from tracescore.config_types import Address, Duration, Expression, Ratio, Secret, Section, Size, Url, target_of
 from tracescore.formulas import check_weights
 from tracescore.model import LIVE_MEASURES, LiveMeasure
 

@@ -34,42 +34,58 @@ def listeners(config: Config) -> dict[str, str]:
 
 def cross_checks(config: Config) -> list[Conflict]:
     """Problems between settings."""
-    found: list[Conflict] = []
+    return [conflict for check in (_judging, _listening, _files, _sending_to_ourselves) for conflict in check(config)]
 
-    def conflict(path: str, what: str, *others: str) -> None:
-        found.append(Conflict(path, what, (path, *others)))
 
+def _judging(config: Config) -> Iterator[Conflict]:
     if not config.measures:
-        conflict("measures", f"at least one of {', '.join(LIVE_MEASURES)} expected; got an empty list")
-    ours = {path: host_port(address) for path, address in listeners(config).items()}
+        what = f"at least one of {', '.join(LIVE_MEASURES)} expected; got an empty list"
+        yield Conflict("measures", what, ("measures",))
+    if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
+        what = "the embedded judge works on a local model; set kind: sentence_transformers"
+        yield Conflict("embedder.kind", what, ("embedder.kind", "judge.kind"))
+
+
+def _listening(config: Config) -> Iterator[Conflict]:
     taken: dict[int, str] = {}
-    for path, (_, port) in ours.items():
+    for path, address in listeners(config).items():
+        _, port = host_port(address)
         if port and port in taken:
-            conflict(path, f"port {port} is already used by {taken[port]}; choose another", taken[port])
+            what = f"port {port} is already used by {taken[port]}; choose another"
+            yield Conflict(path, what, (path, taken[port]))
         taken[port] = path
-    if config.gold is not None and config.gold.store is not None and config.gold.store == config.spool.path:
-        conflict("gold.store", "a file of its own expected; got the one of spool.path", "spool.path")
+    if config.web.token is None and not is_loopback(host_port(config.web.listen)[0]):
+        what = f"required because the page listens on {config.web.listen}, not on loopback"
+        yield Conflict("web.token", what, ("web.token", "web.listen"))
+
+
+def _files(config: Config) -> Iterator[Conflict]:
+    forward, labels, gold = config.exporters.forward, config.drift.labels, config.gold
+    if config.spool.path is None:
+        if forward is not None and forward.attach == "hold":
+            what = "required by exporters.forward.attach: hold, or a crash would lose spans"
+            yield Conflict("spool.path", what, ("spool.path", "exporters.forward.attach"))
+        if labels is not None:
+            why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
+            yield Conflict("drift.labels", f"needs spool.path: {why}", ("drift.labels", "spool.path"))
+    taken: dict[str, str] = {}
+    for path, file in (
+        ("spool.path", config.spool.path),
+        ("drift.labels.path", labels.path if labels else None),
+        ("gold.store", gold.store if gold else None),
+    ):
+        if file is not None and file in taken:
+            yield Conflict(path, f"a file of its own expected; got the one of {taken[file]}", (path, taken[file]))
+        elif file is not None:
+            taken[file] = path
+
+
+def _sending_to_ourselves(config: Config) -> Iterator[Conflict]:
+    ours = {path: host_port(address) for path, address in listeners(config).items()}
     for path, target, what in (*_destinations(config.exporters), *_asked(config.gold)):
         hit = [each for each, listener in ours.items() if _reaches(target, listener)]
         if hit:
-            conflict(path, f"is a listener of this very service: {what} would come back", *hit)
-    forward = config.exporters.forward
-    if forward is not None and forward.attach == "hold" and config.spool.path is None:
-        what = "required by exporters.forward.attach: hold, or a crash would lose spans"
-        conflict("spool.path", what, "exporters.forward.attach")
-    labels = config.drift.labels
-    if labels is not None and config.spool.path is None:
-        why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
-        conflict("drift.labels", f"needs spool.path: {why}", "spool.path")
-    elif labels is not None and labels.path == config.spool.path:
-        conflict("drift.labels.path", "is spool.path as well; name a file of its own", "spool.path")
-    if config.web.token is None and not is_loopback(ours["web.listen"][0]):
-        what = f"required because the page listens on {config.web.listen}, not on loopback"
-        conflict("web.token", what, "web.listen")
-    if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
-        what = "the embedded judge works on a local model; set kind: sentence_transformers"
-        conflict("embedder.kind", what, "judge.kind")
-    return found
+            yield Conflict(path, f"is a listener of this very service: {what} would come back", (path, *hit))
 
 
 def missing_secrets(settings: BaseModel, *path: str) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -362,6 +362,11 @@ class Result:
     usage: Usage = Usage()
     finished: float = 0.0
 
+    @property
+    def ended(self) -> float:
+        """When the interaction ended, in Unix seconds; where no span tells, when its evaluation did."""
+        return self.interaction.end_unix_nano / 1e9 or self.finished
+
     def scores(self) -> Sequence[Score]:
         """The evaluations that gave a number."""
         return [e for e in self.evaluations if isinstance(e, Score)]

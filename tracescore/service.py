@@ -27,9 +27,6 @@ from tracescore.assembly import Assembly
 from tracescore.config import Config
 from tracescore.drift import build_watch
 from tracescore.drift.labelling import build_labelling
-from tracescore.embedder import build_embedder
-from tracescore.errors import JudgeError, JudgeUnfit
-from tracescore.evaluators import Evaluator, build_evaluators, evaluate_all
 from tracescore.exporters import Exporter, build_exporters, build_forwarder, build_hold
 from tracescore.exporters.exposition import Health, metrics_app
 from tracescore.garbage import keep_pauses_short
@@ -41,11 +38,10 @@ from tracescore.gold.view import view
 from tracescore.interactions import MARKERS, content_switch, read
 from tracescore.interactions.once import Once
 from tracescore.interactions.report import Report, own_keys
-from tracescore.judge import build_judge
 from tracescore.keeper import Closed, Keeper, Read
 from tracescore.ledger import Ledger, Snapshot
 from tracescore.listener import address_of, bind, serving
-from tracescore.model import OUTCOMES, Clock, Interaction, Measure, RawTrace, Result, Unscored
+from tracescore.model import OUTCOMES, Clock, Interaction, RawTrace, Result
 from tracescore.pending import Pending
 from tracescore.receiver.decode import decode
 from tracescore.receiver.grpc import serving_grpc
@@ -54,6 +50,7 @@ from tracescore.receiver.intake import Intake
 from tracescore.receiver.memory import keep_freed_memory
 from tracescore.redaction import Redactor
 from tracescore.sampling import Sampler
+from tracescore.scorer import Scorer
 from tracescore.spool import build_spool
 from tracescore.web.pages import Pages
 
@@ -65,32 +62,6 @@ _LOOK_EVERY = 0.1
 """Seconds between two looks at what has become complete."""
 _PUBLISH = 5.0
 """Seconds that a result which is there has at the end to be committed and published."""
-
-
-class Scorer:
-    """Judge, embedder and evaluators: what turns an interaction into a result, with or without a service around."""
-
-    def __init__(self, config: Config, measures: Sequence[Measure], registry: CollectorRegistry) -> None:
-        """Raises UsageError when a part cannot be built: a secret or an optional package is missing."""
-        self.embedder = build_embedder(config.embedder, registry) if _embeds(config, measures) else None
-        self.judge = build_judge(config.judge, self.embedder, registry)
-        self.evaluators = build_evaluators(measures, config.evaluators, self.embedder)
-        with_reference = (*measures, "answer_correctness") if config.gold else ()
-        self.gold_evaluators = build_evaluators(with_reference, config.evaluators, self.embedder)
-
-    async def close(self) -> None:
-        """Closes the connections to judge and embedder."""
-        await self.judge.close()
-        if self.embedder is not None:
-            await self.embedder.close()
-
-
-def _embeds(config: Config, measures: Sequence[Measure]) -> bool:
-    """Whether anything needs vectors, so that a judge on the network can do without a local model."""
-    alike = {"claims": config.evaluators.weights[1] > 0, "verdict": False, "similarity": True}
-    correctness = "answer_correctness" in measures or config.gold is not None
-    similarity = correctness and alike[config.evaluators.correctness.method]
-    return config.judge.kind == "embedded" or "answer_relevancy" in measures or similarity
 
 
 class Service:
@@ -105,7 +76,7 @@ class Service:
         self.registry = CollectorRegistry()
         self.health = Health(ready=False, reason="starting")
         self.ledger = Ledger(self.registry, clock)
-        self.scorer = Scorer(config, config.measures, self.registry)
+        self.scorer = Scorer(config, config.measures, self.registry, clock)
         self.redactor = Redactor(config.redaction, self.registry)
         self._again = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
         self.sampler = Sampler(config.sampling, self.registry, clock)
@@ -141,16 +112,13 @@ class Service:
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
         for stage in ("interactions", "evaluators", "exporters"):
             self.errors.labels(stage)
-        self.fit, self.lost = anyio.Event(), anyio.Event()
-        """The judge can be asked; it was asked and had gone."""
 
     def _gold_runner(self, marks: Marks) -> GoldRunner | None:
         settings, path = self.config.gold, self.config.spool.path
         if settings is None:
             return None
-        judge = self.scorer.judge
-        fit = lambda: self.fit.is_set()  # noqa: E731, PLW0108 - the event is another one whenever the judge was lost
-        runner = GoldRunner(settings, path, marks, judge.name, self._evaluate_gold, self.clock, fit)
+        judge, ready = self.scorer.judge, self.scorer.ready
+        runner = GoldRunner(settings, path, marks, judge.name, self._evaluate_gold, self.clock, ready)
         GoldSeries(runner, self.registry)
         self.pages.gold = partial(view, runner)
         if self.drift is not None:
@@ -174,7 +142,7 @@ class Service:
             await outlasting.enter_async_context(serving(self.pages, page))
             outlasting.push_async_callback(self._close)
             prober = await outlasting.enter_async_context(anyio.create_task_group())
-            prober.start_soon(self._keep_judge)
+            prober.start_soon(self.scorer.keep_judge)
             prober.start_soon(self._remind)
             prober.start_soon(keep_pauses_short)
             if self.gold.runner is not None:
@@ -258,7 +226,7 @@ class Service:
         """Interactions -> results, handed to every exporter."""
         while (interaction := await self.pending.take()) is not None:
             try:
-                result = await self._evaluated(interaction, self.scorer.evaluators)
+                result = await self.scorer.score(interaction, self.scorer.evaluators)
             except anyio.get_cancelled_exc_class():
                 if not self.spool.durable:
                     self.ledger.shed(interaction, self.config.measures, "shutdown")
@@ -279,50 +247,11 @@ class Service:
             except Exception as error:  # noqa: BLE001 - one bad result or exporter must not end the stage
                 self._defect("exporters", error)
 
-    async def _evaluated(self, interaction: Interaction, evaluators: Sequence[Evaluator]) -> Result:
-        """The interaction's result; one that met a judge that had gone waits for it and is asked again, once."""
-        await self.fit.wait()
-        result = await evaluate_all(interaction, evaluators, self.scorer.judge, self.clock)
-        if not any(isinstance(each, Unscored) and each.reason == "judge_unreachable" for each in result.evaluations):
-            return result
-        if self.fit.is_set():
-            self.fit = anyio.Event()
-            self.lost.set()
-        await self.fit.wait()
-        return await evaluate_all(interaction, evaluators, self.scorer.judge, self.clock)
-
     async def _evaluate_gold(self, interaction: Interaction) -> Result:
-        return await self._evaluated(self.redactor.interaction(interaction), self.scorer.gold_evaluators)
+        return await self.scorer.score(self.redactor.interaction(interaction), self.scorer.gold_evaluators)
 
     async def _rescore(self, anchor: Interaction) -> Result:
-        """What an anchor scores when the judge is asked anew."""
-        await self.fit.wait()
-        texts, scorer = self._again.interaction(anchor), self.scorer
-        return await evaluate_all(texts, scorer.evaluators, scorer.judge, self.clock, remembered=False)
-
-    async def _keep_judge(self) -> None:
-        """Asks the judge until it can do the work, and again whenever it was lost.
-
-        One that is unfit ends the service at its start. Later it is waited for: a service that runs goes on.
-        """
-        judge, wait, begun = self.scorer.judge, 1.0, False
-        while True:
-            try:
-                await judge.probe()
-            except JudgeUnfit as error:
-                if not begun:
-                    raise
-                _log.error('event=judge_unfit judge="%s" detail="%s" retry_in=%.0fs', judge.name, error.detail, wait)
-            except JudgeError as error:
-                _log.warning('event=judge_unreachable judge="%s" detail="%s" retry_in=%.0fs', judge.name, error, wait)
-            else:
-                _log.info('event=judge_ready judge="%s"', judge.name)
-                begun, wait, self.lost = True, 1.0, anyio.Event()
-                self.fit.set()
-                await self.lost.wait()
-                continue
-            await anyio.sleep(wait)
-            wait = min(60.0, wait * 2)
+        return await self.scorer.rescore(self._again.interaction(anchor))
 
     # ---------------------------------------------------------------- beginning and end
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,7 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 
 from tests.live import GOOD, WINDOW
 from tests.openai_server import OpenAIServer, openai_server
-from tests.running import FREE_PORTS, Running, serving
+from tests.running import FREE_PORTS, Running, run, serving
 from tests.sample_app import Asked, answer, provider
 
 SETTINGS = """
@@ -21,11 +19,6 @@ judge: {{kind: openai, model: m, base_url: "{url}", max_retries: 0}}
 embedder: {{kind: openai, model: e, base_url: "{url}"}}
 spool: {{path: "{spool}"}}
 """
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "tracescore.cli", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
 def settings(judge: OpenAIServer, tmp_path: Path) -> str:
@@ -73,12 +66,14 @@ def test_anchors_are_drawn_from_what_was_scored_and_can_be_used(tmp_path: Path) 
             other = Asked(
                 "Where do I return it?",
                 "You return it at the desk.",
-                ("Items are returned at the desk.", "Or by post."),
+                ("Items are returned at the desk.", "Or by post, for 5 €."),
             )
             ask(service, GOOD, other, GOOD)
-            made = run("anchors", "make", "--page", f"http://{service.addresses['page']}")
+            page = f"http://{service.addresses['page']}"
+            made = run("anchors", "make", "--page", page, PYTHONIOENCODING="ascii")
         rows = [json.loads(line) for line in made.stdout.splitlines()]
         assert {each["question"] for each in rows} == {WINDOW[0], other.question}
+        assert list(other.contexts) in [each["contexts"] for each in rows]
         assert "2 of 100" in made.stderr
         anchors = tmp_path / "anchors.jsonl"
         anchors.write_text(made.stdout)

@@ -13,20 +13,10 @@ from typing import Any
 
 import pytest
 
+from tests.running import run
+
 CAPTURES = Path(__file__).parent.parent / "captures"
 local = pytest.mark.local
-
-
-def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tracescore.cli", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=110,
-        check=False,
-        env=os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"} | environment,
-    )
-
 
 RATE = {
     "question": "What is the current federal funds rate?",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +13,7 @@ import pytest
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
 from tests.openai_server import OpenAIServer, openai_server
-from tests.running import FREE_PORTS, Running, serving
+from tests.running import FREE_PORTS, Running, run, serving
 from tests.sample_app import GOOD, answer, provider
 
 
@@ -23,12 +21,6 @@ from tests.sample_app import GOOD, answer, provider
 def judge() -> Iterator[OpenAIServer]:
     with openai_server() as server:
         yield server
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tracescore.cli", *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
 
 
 def settings(folder: Path, judge: OpenAIServer) -> str:

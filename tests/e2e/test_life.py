@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
@@ -16,7 +14,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 
 from tests.openai_server import OpenAIServer, Reply, openai_server, sensible
 from tests.otlp_sink import otlp_sink
-from tests.running import FREE_PORTS, Running, serving
+from tests.running import FREE_PORTS, Running, run, serving
 from tests.sample_app import GOOD, answer, provider
 
 CAPTURES = Path(__file__).parent.parent / "captures"
@@ -115,12 +113,6 @@ def test_when_no_content_is_recorded_the_log_names_the_switch(tmp_path: Path, ju
         service.wait_value(8, "tracescore_interactions_total")
         assert service.value("tracescore_interactions_total", state="content_not_captured") == 6
         assert service.value("tracescore_interactions_total", state="app_error") == 2
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "tracescore.cli", *arguments], capture_output=True, text=True, timeout=60, check=False
-    )
 
 
 def test_a_judge_that_cannot_do_the_work_ends_the_start_with_one_line(tmp_path: Path, judge: OpenAIServer) -> None:

@@ -162,7 +162,7 @@ def test_who_moved_is_told_from_items_that_stay_the_same(tmp_path: Path, who: st
     drift = Drift(baseline=Baseline(scores=200, days=1), anchors=str(anchors))
     with openai_server() as models, weeks(tmp_path, models, drift=drift, measures=("faithfulness",)) as run:
         watch = run.replica.service.drift
-        run.replica.portal.call(run.replica.service.fit.set)
+        run.replica.portal.call(run.replica.service.scorer.fit.set)
         serving = run.replica.portal.start_task_soon(watch.anchors.serve)
         try:
             wait(lambda: watch.anchors.passes >= 3, "the anchors are not scored", 60)

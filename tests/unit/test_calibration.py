@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from tracescore.drift.calibration import LEAST_LABELS, Group, Label, Sample, Sums, calibrate
+from tracescore.drift.calibration import LEAST_LABELS, Group, Label, Sample, calibrate, without
 from tracescore.drift.label_file import label_line, read_labels, report, sums_line
+from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.errors import UsageError
 
 GROUP = Group("faithfulness", "gpt", 2, "shop", "production", "retrieval")
@@ -57,9 +58,9 @@ def test_the_scores_of_many_answers_move_the_mean_that_labels_of_some_give() -> 
     rng = np.random.default_rng(2)
     score = rng.random(300)
     labels = [Label(s, float(s > 0.5), pi_score=1.0, pi_label=0.1) for s in score]
-    low = Sums(3_000, 3_000 * 0.3, 3_000, 3_000 * 0.3, 3_000 * 0.17)
+    low = WeightedSums(3_000, 3_000 * 0.3, 3_000, 3_000 * 0.3, 3_000 * 0.17)
     assert calibrate(Sample(labels, low)).corrected.mean < calibrate(Sample(labels)).corrected.mean - 0.1
-    few = Sums(10, 3, 10, 3, 1.7)
+    few = WeightedSums(10, 3, 10, 3, 1.7)
     assert calibrate(Sample(labels, few)).corrected == calibrate(Sample(labels)).corrected
 
 
@@ -79,20 +80,20 @@ def test_verdicts_are_counted_by_judge_and_people_and_people_need_not_say_why_a_
 
 
 def test_without_a_label_nothing_is_said() -> None:
-    assert calibrate(Sample(unlabelled=Sums(9, 9, 9, 9, 9))) is None
+    assert calibrate(Sample(unlabelled=WeightedSums(9, 9, 9, 9, 9))) is None
     assert list(report({GROUP: Sample()})) == ["No labels: nothing to compare the judge with."]
 
 
 def test_sums_without_some_of_their_scores_are_those_of_the_others_and_nothing_where_that_cannot_be() -> None:
     label = Label(0.5, 1.0, pi_score=0.25, pi_label=0.1)
-    both = Sums().plus(0.5, 4.0).plus(1.0, 2.0)
-    assert both.less([label]) == Sums().plus(1.0, 2.0)
-    assert both.less([label, label]) == Sums()
+    both = WeightedSums().plus(0.5, 4.0).plus(1.0, 2.0)
+    assert without(both, [label]) == WeightedSums().plus(1.0, 2.0)
+    assert without(both, [label, label]) == WeightedSums()
 
 
 def test_what_is_written_is_read_as_it_was() -> None:
     label = Label(0.5, 1.0, ("supported", "not_found"), ("supported", "supported"), 0.1, 0.05)
-    sums = Sums(4.0, 2.0, 16.0, 8.0, 4.0)
+    sums = WeightedSums(4.0, 2.0, 16.0, 8.0, 4.0)
     rows = [label_line(GROUP, label, trace_id="ab"), sums_line(GROUP, sums), label_line(GROUP, label)]
     assert read_labels(json.dumps(row).encode() for row in rows) == {GROUP: Sample([label, label], sums)}
 

@@ -214,7 +214,14 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "labels in the spool": (
         "spool: {path: /a}\ndrift:\n  labels: {path: /a}\n",
-        ["f.yaml:3: drift.labels.path: is spool.path as well; name a file of its own"],
+        ["f.yaml:3: drift.labels.path: a file of its own expected; got the one of spool.path"],
+    ),
+    "gold runs in the file of labels": (
+        (
+            "spool: {path: /a}\ndrift:\n  labels: {path: /b}\n"
+            "gold: {set: f, store: /b, target: {kind: python, callable: 'm:f'}}\n"
+        ),
+        ["f.yaml:4: gold.store: a file of its own expected; got the one of drift.labels.path"],
     ),
     "a list where a section belongs": (
         "judge: [{api_key: sk-secret}]\n",

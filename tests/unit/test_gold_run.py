@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -256,6 +258,14 @@ def test_a_store_that_cannot_be_used_is_one_line(tmp_path: Path) -> None:
         Store(tmp_path / "file")
     with pytest.raises(UsageError, match=r"gold\.store: .* cannot be opened: No such file or directory"):
         Store(tmp_path / "nowhere" / "file")
+
+
+def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "theirs")) as db:
+        db.execute("CREATE TABLE theirs (a)")
+        with pytest.raises(UsageError, match=r"gold\.store: .*theirs is of another version or program"):
+            Store(tmp_path / "theirs")
+        assert db.execute("SELECT name FROM sqlite_schema").fetchall() == [("theirs",)]
 
 
 def test_only_the_owner_can_read_the_store(tmp_path: Path) -> None:

@@ -170,9 +170,8 @@ class Anchors:
 
     async def _pass(self) -> Pass | None:
         """None where the judge did not answer most of them, or has become another one meanwhile."""
-        began, results = self._clock(), [None] * len(self._items)
-        limiter = anyio.CapacityLimiter(_AT_ONCE)
-        scored: list[Result | None] = list(results)
+        began, limiter = self._clock(), anyio.CapacityLimiter(_AT_ONCE)
+        scored: dict[int, Result] = {}
 
         async def score(number: int, item: Interaction) -> None:
             async with limiter:
@@ -182,7 +181,7 @@ class Anchors:
             for number, item in enumerate(self._items):
                 tasks.start_soon(score, number, item)
         self.passes += 1
-        done = [result for result in scored if result is not None]
+        done = [scored[number] for number in range(len(self._items))]
         told = [seen(result) for result in done]
         if sum(bool(each) for each in told) < len(self._items) / 2:
             return None

@@ -18,9 +18,8 @@ _CELL = 1 / 200
 """Scores are kept as counts and sums of cells this wide: the mean is exact, the spread nearly so."""
 _LARGEST_REFERENCE = 0.999
 """What is divided by 1 - reference must not burst."""
-
-
 _LEAST_OF_BLOCK = 200
+"""Scores from which the mean of a block tells a swing from luck."""
 
 
 def block_of(at: float) -> int:
@@ -145,7 +144,7 @@ class Sample:
         return np.repeat(scores.clip(0, 1), counts), np.repeat(weights, counts)
 
     def block_means(self) -> tuple[float, ...]:
-        """The means of the blocks of the day with at least as many scores as tell a swing from luck."""
+        """The means of the blocks of the day that have scores enough."""
         blocks = [self._arrays((block,), weighted=False)[0] for block in range(BLOCKS)]
         return tuple(float(scores.mean()) for scores in blocks if scores.size >= _LEAST_OF_BLOCK)
 

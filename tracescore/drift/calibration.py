@@ -12,13 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tracescore.formulas import Known, agreement, corrected_mean, judge_difference, mean_and_variance
+from tracescore.drift.weighted_sums import WeightedSums
+from tracescore.formulas import Known, agreement, corrected_mean, judge_difference
 from tracescore.model import LiveMeasure
 
 LEAST_LABELS = 100
 """Effective labels below which there is no corrected mean."""
-_LEAST_OTHERS = 20
-"""Effective scores without a label below which they are not used."""
 ANSWERS: Mapping[LiveMeasure, Mapping[str, float]] = {
     "answer_relevancy": {"relevant": 1.0, "partly": 0.5, "off_topic": 0.0},
     "completeness": {"covered": 1.0, "partial": 0.5, "missing": 0.0},
@@ -63,46 +62,12 @@ class Label:
         return 1 / (self.pi_score * self.pi_label) if known else None  # type: ignore[operator]
 
 
-class Sums(NamedTuple):
-    """Sums over scores s of weights w: of w, w s, w^2, w^2 s and w^2 s^2."""
-
-    weight: float = 0.0
-    weighted_score: float = 0.0
-    weight_squared: float = 0.0
-    weight_squared_score: float = 0.0
-    weight_squared_score_squared: float = 0.0
-
-    def plus(self, score: float, weight: float, times: int = 1) -> Sums:
-        """With one score more, or with `times` = -1 one less."""
-        square = weight * weight
-        terms = (weight, weight * score, square, square * score, square * score * score)
-        return Sums(*(old + times * term for old, term in zip(self, terms, strict=True)))
-
-    def less(self, labels: Iterable[Label]) -> Sums:
-        """Without the scores of these; nothing where they cannot all have been in the sums."""
-        left = self
-        for each in labels:
-            left = left.plus(each.score, 1 / (each.pi_score or 1.0), -1)
-        return left if left.weight > 0 and min(left) >= 0 else Sums()
-
-    def and_also(self, other: Iterable[float]) -> Sums:
-        """Both together."""
-        return Sums(*map(sum, zip(self, other, strict=True)))
-
-    @property
-    def mean_and_variance(self) -> tuple[float, float] | None:
-        """Of the mean; None where too few scores are behind it."""
-        if self.weight <= 0 or self.weight_squared <= 0 or self.weight**2 < _LEAST_OTHERS * self.weight_squared:
-            return None
-        return mean_and_variance(*self)
-
-
 @dataclass(slots=True)
 class Sample:
-    """What is known of one group."""
+    """What is known of one group: labels, and sums over the scores of the same time that nobody labelled."""
 
     labels: list[Label] = field(default_factory=list)
-    unlabelled: Sums = field(default_factory=Sums)
+    unlabelled: WeightedSums = field(default_factory=WeightedSums)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +87,13 @@ class Calibration:
     why_not: str
     agreement: Known | None
     confusion: Mapping[tuple[str, str], int]
+
+
+def without(sums: WeightedSums, labels: Iterable[Label]) -> WeightedSums:
+    """The sums less the scores of these labels; nothing where they cannot all have been in the sums."""
+    for each in labels:
+        sums = sums.plus(each.score, 1 / (each.pi_score or 1.0), -1)
+    return sums if sums.weight > 0 and min(sums) >= 0 else WeightedSums()
 
 
 def calibrate(sample: Sample) -> Calibration | None:
@@ -149,7 +121,7 @@ def calibrate(sample: Sample) -> Calibration | None:
     )
 
 
-def _corrected(drawn: Sequence[Label], unlabelled: Sums) -> tuple[Known | None, str]:
+def _corrected(drawn: Sequence[Label], unlabelled: WeightedSums) -> tuple[Known | None, str]:
     if not drawn:
         return None, "no label says how likely its answer was to be drawn (pi_score, pi_label)"
     weights = [each.weight or 1.0 for each in drawn]

@@ -68,7 +68,7 @@ class Family:
             return True
         interaction = result.interaction
         population = label(interaction.service), label(interaction.environment)
-        at = min(interaction.end_unix_nano / 1e9 or result.finished, result.finished)
+        at = min(result.ended, result.finished)  # an app's clock may run fast
         watched = self._watched(population, at)
         if watched is None:
             return False

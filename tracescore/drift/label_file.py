@@ -13,7 +13,8 @@ from typing import Any, get_args
 
 import orjson
 
-from tracescore.drift.calibration import ANSWERS, JUDGED, Calibration, Group, Label, Sample, Sums, calibrate
+from tracescore.drift.calibration import ANSWERS, JUDGED, Calibration, Group, Label, Sample, calibrate
+from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.errors import UsageError
 from tracescore.formulas import Known
 from tracescore.model import LiveMeasure
@@ -25,7 +26,7 @@ def label_line(group: Group, label: Label, **more: Any) -> dict[str, Any]:
             "labelled": label.labelled, "pi_score": label.pi_score, "pi_label": label.pi_label, **more}  # fmt: skip
 
 
-def sums_line(group: Group, unlabelled: Sums) -> dict[str, Any]:
+def sums_line(group: Group, unlabelled: WeightedSums) -> dict[str, Any]:
     """The line of the scores that nobody labelled."""
     return {**group._asdict(), "unlabelled": unlabelled._asdict()}
 
@@ -94,11 +95,11 @@ def _probability(row: Mapping[str, Any], name: str) -> float | None:
     return _number(row, name)
 
 
-def _sums(given: Any) -> Sums:
-    known = isinstance(given, Mapping) and set(given) == set(Sums._fields)
+def _sums(given: Any) -> WeightedSums:
+    known = isinstance(given, Mapping) and set(given) == set(WeightedSums._fields)
     if not known or not all(isinstance(each, int | float) and each >= 0 for each in given.values()):
-        raise ValueError(f"unlabelled: the sums {', '.join(Sums._fields)} expected; got {str(given)[:40]!r}")
-    return Sums(**given)
+        raise ValueError(f"unlabelled: the sums {', '.join(WeightedSums._fields)} expected; got {str(given)[:40]!r}")
+    return WeightedSums(**given)
 
 
 def _shown(row: Mapping[str, Any], name: str) -> str:

@@ -6,7 +6,6 @@ A label is on the disk before anybody is thanked for it. The text of an answer g
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Mapping
 from contextlib import suppress
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tracescore import sqlite_file
 from tracescore.errors import UsageError
 
 _VERSION = 1
@@ -50,7 +50,7 @@ class LabelStore:
     def __init__(self, path: str) -> None:
         """Opens or creates it, readable by its owner alone. UsageError when that cannot be done."""
         try:
-            os.close(os.open(Path(path), os.O_CREAT | os.O_RDWR, 0o600))
+            sqlite_file.create(Path(path))
             self._db = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
             self._prepare(path)
         except (OSError, sqlite3.Error) as error:
@@ -61,13 +61,8 @@ class LabelStore:
         for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self._db.execute(f"PRAGMA {pragma}")
         self._db.execute("BEGIN IMMEDIATE")  # takes the lock, so that a second process is told at once
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        empty = not self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if version == 0 and empty:
-            for statement in (*filter(str.strip, _SCHEMA.split(";")), f"PRAGMA user_version = {_VERSION}"):
-                self._db.execute(statement)
-        elif version != _VERSION:
-            raise UsageError(f"drift.labels.path: {path} is something else, or of another version; name another file")
+        if not sqlite_file.prepare(self._db, _SCHEMA, _VERSION):
+            raise UsageError(f"drift.labels.path: {path} is of another version or program; name another file")
         self._db.execute("COMMIT")
 
     def draw(self, drawn: Drawn, most: int) -> None:

@@ -8,7 +8,7 @@ sums over all scores of the same days are committed with the results.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -22,16 +22,17 @@ from prometheus_client.metrics_core import Metric
 from tracescore.config import Config
 from tracescore.config_drift import Labels
 from tracescore.drift.baseline import DAY
-from tracescore.drift.calibration import ANSWERS, JUDGED, Calibration, Group, Label, Sample, Sums, calibrate
+from tracescore.drift.calibration import ANSWERS, JUDGED, Group, Label, Sample, calibrate, without
 from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.label_file import label_line, sums_line
+from tracescore.drift.label_series import families
 from tracescore.drift.label_store import Drawn, LabelStore
+from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.labels import label as label_value
-from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, LiveMeasure, Result, Score
+from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, Interaction, LiveMeasure, Result, Score
 
 T = TypeVar("T")
 _RANGE = 2**64
-_LABELS = ("judge", "service_name", "deployment_environment")
 STATES = ("waiting", "labelled", "cannot_tell")
 
 
@@ -46,7 +47,7 @@ class Labelling:
         self._key = hashlib.sha256(f"{salt} labels".encode()).digest()
         self._judge: list[Any] = []
         """Name, epoch and version of what gave the scores."""
-        self._sums: dict[Group, dict[int, Sums]] = {}
+        self._sums: dict[Group, dict[int, WeightedSums]] = {}
         """Group -> day since the epoch -> sums over its scores."""
         self._decided: list[Drawn] = []
         self._waiting = 0
@@ -75,7 +76,7 @@ class Labelling:
         day = int(_ended(result) // DAY)
         for score in scores:
             days = self._sums.setdefault(_group(result, score), {})
-            days[day] = days.get(day, Sums()).plus(score.value, result.interaction.weight)
+            days[day] = days.get(day, WeightedSums()).plus(score.value, result.interaction.weight)
         if scores and self._drawn(result.interaction.trace_id):
             await self._let_wait(_draw(result, scores, self._settings.ratio))
 
@@ -169,7 +170,7 @@ class Labelling:
         for group, days in self._sums.items():
             for day in [day for day in days if day < first]:
                 del days[day]
-            total = Sums()
+            total = WeightedSums()
             for sums in days.values():
                 total = total.and_also(sums)
             samples[group] = Sample(unlabelled=total)
@@ -178,7 +179,7 @@ class Labelling:
                 for group, label in _labels(drawn):
                     samples.setdefault(group, Sample()).labels.append(label)
         for sample in samples.values():
-            sample.unlabelled = sample.unlabelled.less(sample.labels)
+            sample.unlabelled = without(sample.unlabelled, sample.labels)
         return samples
 
     def collect(self) -> Iterator[Metric]:
@@ -190,7 +191,7 @@ class Labelling:
         found = [(group, made) for group, sample in self.samples().items() if (made := calibrate(sample))]
         for measure in LIVE_MEASURES:
             of_measure = [(group, made) for group, made in found if group.measure == measure]
-            yield from _families(measure, of_measure)
+            yield from families(measure, of_measure)
 
     # ---------------------------------------------------------------- restart
 
@@ -203,7 +204,7 @@ class Labelling:
         """Goes on from the sums of an earlier process."""
         self._judge, width = totals["judge"], len(Group._fields)
         for row in totals["sums"]:
-            self._sums.setdefault(Group(*row[:width]), {})[row[width]] = Sums(*row[width + 1 :])
+            self._sums.setdefault(Group(*row[:width]), {})[row[width]] = WeightedSums(*row[width + 1 :])
 
     def refill(self, result: Result) -> None:
         """The sums hold everything already."""
@@ -216,7 +217,7 @@ def build_labelling(config: Config, registry: CollectorRegistry, clock: Clock) -
 
 
 def _ended(result: Result) -> float:
-    return min(result.interaction.end_unix_nano / 1e9 or result.finished, result.finished)
+    return min(result.ended, result.finished)  # an app's clock may run fast
 
 
 def _can_be_labelled(score: Score) -> bool:
@@ -238,9 +239,21 @@ def _live(score: Score) -> LiveMeasure:
 
 
 def _draw(result: Result, scores: Sequence[Score], ratio: float) -> Drawn:
+    parts = "\x00".join((result.interaction.key, result.judge, str(result.epoch)))
+    return Drawn(
+        id=hashlib.sha256(parts.encode()).hexdigest()[:32],
+        at=_ended(result),
+        judge=result.judge,
+        epoch=result.epoch,
+        facts=_facts(result, scores, ratio),
+        told=_shown(result.interaction, scores),
+    )
+
+
+def _facts(result: Result, scores: Sequence[Score], ratio: float) -> dict[str, Any]:
+    """What stays when the label is given: no text of users."""
     told = result.interaction
-    parts = "\x00".join((told.key, result.judge, str(result.epoch)))
-    facts = {
+    return {
         "version": EVALUATOR_VERSION,
         "trace_id": told.trace_id,
         "span_id": told.span_id,
@@ -256,16 +269,17 @@ def _draw(result: Result, scores: Sequence[Score], ratio: float) -> Drawn:
             for score in scores
         },
     }
-    shown = {
+
+
+def _shown(told: Interaction, scores: Sequence[Score]) -> dict[str, Any]:
+    """What people see: nothing that the judge said of it."""
+    return {
         "question": told.question,
         "answer": told.answer,
         "contexts": told.contexts,
         "history": [{"role": message.role, "text": message.text} for message in told.history],
         "items": {s.measure: [item.text for item in s.items] for s in scores if s.measure in JUDGED},
     }
-    return Drawn(
-        hashlib.sha256(parts.encode()).hexdigest()[:32], _ended(result), result.judge, result.epoch, facts, shown
-    )
 
 
 def _asked(drawn: Drawn) -> list[LiveMeasure]:
@@ -300,39 +314,3 @@ def _labels(drawn: Drawn) -> Iterator[tuple[Group, Label]]:
         probabilities = drawn.facts["pi_score"], drawn.facts["pi_label"]
         verdicts = tuple(facts["judged"]), tuple(said["labelled"])
         yield Group(*facts["group"]), Label(facts["score"], said["label"], *verdicts, *probabilities)
-
-
-def _families(measure: LiveMeasure, found: Iterable[tuple[Group, Calibration]]) -> Iterator[Metric]:
-    names = [*_LABELS, "context_source"] if measure == "faithfulness" else list(_LABELS)
-    rows = [([g.judge, g.service, g.environment, g.context_source][: len(names)], made) for g, made in found]
-    kinds = {"corrected": "Mean that people would give, over the window of labels"}
-    if measure in JUDGED:
-        kinds["agreement"] = "Share of verdicts in which judge and people agree"
-    for kind, about in kinds.items():
-        for middle, field in (("", "mean"), ("_lower", "lower"), ("_upper", "upper")):
-            limit = f"; {field} 95 % limit." if middle else "."
-            family = GaugeMetricFamily(f"tracescore_{measure}_{kind}{middle}_ratio", about + limit, labels=names)
-            for labels, made in rows:
-                if (known := getattr(made, kind)) is not None:
-                    family.add_metric(labels, getattr(known, field))
-            yield family
-    effective = GaugeMetricFamily(
-        f"tracescore_{measure}_effective_labels",
-        "Labels of this judge's epoch, as equally weighted ones.",
-        labels=names,
-    )
-    for labels, made in rows:
-        effective.add_metric(labels, made.difference.effective_count)
-    yield effective
-    if measure in JUDGED:
-        yield _verdicts(measure, names, rows)
-
-
-def _verdicts(measure: LiveMeasure, names: list[str], rows: Iterable[tuple[list[str], Calibration]]) -> Metric:
-    about = "Verdicts, by what the judge and what people say."
-    family = GaugeMetricFamily(f"tracescore_{measure}_labelled_verdicts", about, labels=[*names, "judged", "labelled"])
-    for labels, made in rows:
-        for judged in JUDGED[measure]:
-            for said in ANSWERS[measure]:
-                family.add_metric([*labels, judged, said], made.confusion.get((judged, said), 0))
-    return family

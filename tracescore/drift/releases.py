@@ -6,35 +6,10 @@ import math
 from typing import Any, NamedTuple
 
 from tracescore.drift.observations import Kind
+from tracescore.drift.weighted_sums import WeightedSums
 
 _KEPT = 5
-_LEAST = 20
-"""Effective scores of either release below which nothing is compared."""
 _CONFIDENT = 1.96
-
-
-class Sums(NamedTuple):
-    """Sums of w, w s, w^2, w^2 s and w^2 s^2 of scores s with weights w."""
-
-    weight: float = 0.0
-    score: float = 0.0
-    squares: float = 0.0
-    squares_score: float = 0.0
-    squares_score_squared: float = 0.0
-
-    def plus(self, score: float, weight: float) -> Sums:
-        """With one score more."""
-        w, s = weight, score
-        terms = (w, w * s, w * w, w * w * s, w * w * s * s)
-        return Sums(*(a + b for a, b in zip(self, terms, strict=True)))
-
-    def estimate(self) -> tuple[float, float] | None:
-        """(mean, squared standard error); None where there is too little."""
-        if not self.weight or self.weight**2 / self.squares < _LEAST:
-            return None
-        mean = self.score / self.weight
-        spread = self.squares_score_squared - 2 * mean * self.squares_score + mean**2 * self.squares
-        return mean, max(0.0, spread) / self.weight**2
 
 
 class Comparison(NamedTuple):
@@ -50,7 +25,7 @@ class Releases:
 
     def __init__(self) -> None:
         self.first_seen: dict[str, float] = {}
-        self._sums: dict[str, dict[Kind, Sums]] = {}
+        self._sums: dict[str, dict[Kind, WeightedSums]] = {}
 
     def note(self, release: str, at: float) -> None:
         """An answer of a release was seen `at` (Unix seconds); the oldest of too many is forgotten."""
@@ -64,13 +39,13 @@ class Releases:
         """An observation; of a release that is forgotten already it is left out."""
         sums = self._sums.get(release)
         if sums is not None:
-            sums[kind] = sums.get(kind, Sums()).plus(score, weight)
+            sums[kind] = sums.get(kind, WeightedSums()).plus(score, weight)
 
     def compared(self, kind: Kind) -> Comparison | None:
         """The newest release less the one before it; None without two that have scores enough."""
         if len(self._sums) < 2:
             return None
-        before, after = (each.get(kind, Sums()).estimate() for each in list(self._sums.values())[-2:])
+        before, after = (each.get(kind, WeightedSums()).mean_and_variance for each in list(self._sums.values())[-2:])
         if before is None or after is None:
             return None
         mean, half = after[0] - before[0], _CONFIDENT * math.sqrt(before[1] + after[1])
@@ -87,4 +62,4 @@ class Releases:
         """Goes on from what an earlier process had."""
         for release, at, rows in plain:
             self.first_seen[release] = at
-            self._sums[release] = {Kind(name, against): Sums(*sums) for name, against, *sums in rows}
+            self._sums[release] = {Kind(name, against): WeightedSums(*sums) for name, against, *sums in rows}

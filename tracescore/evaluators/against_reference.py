@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from functools import partial
+from typing import Literal
 
 from tracescore import formulas
 from tracescore.embedder import Embedder
@@ -54,9 +55,9 @@ class ReferenceVerdict:
         return Score(self.measure, value, label=label, items=items, details={"factual": value})
 
 
-def _item(kind: str, text: str, verdict: Verdict) -> Item:
+def _item(kind: Literal["claim", "reference_claim"], text: str, verdict: Verdict) -> Item:
     credit = float(verdict.value not in ("missed", "contradicted"))
-    return Item("claim" if kind == "claim" else "reference_claim", text, verdict.value, verdict.quote, credit)
+    return Item(kind, text, verdict.value, verdict.quote, credit)
 
 
 class ReferenceSimilarity:

@@ -133,7 +133,7 @@ class PrometheusExporter:
         measure, scored = evaluation.measure, isinstance(evaluation, Score)
         if _skipped(evaluation):
             return
-        if late(_ended(result), self._drift.window, result.finished):
+        if late(result.ended, self._drift.window, result.finished):
             self._late.labels(measure).inc(scored)
             return
         labels = _labels(result, measure)
@@ -245,18 +245,13 @@ def _skipped(evaluation: Evaluation) -> bool:
     return isinstance(evaluation, Unscored) and evaluation.outcome == "skipped"
 
 
-def _ended(result: Result) -> float:
-    """When the interaction ended, in Unix seconds."""
-    return result.interaction.end_unix_nano / 1e9 or result.finished
-
-
 def _exemplar(result: Result, score: Score) -> Exemplar:
     ids = {"trace_id": result.interaction.trace_id, "span_id": result.interaction.span_id}
     return Exemplar(ids, score.value, result.finished)
 
 
 def _observe(window: Window, result: Result, evaluation: Evaluation) -> bool:
-    scored, interaction, at = isinstance(evaluation, Score), result.interaction, _ended(result)
+    scored, interaction, at = isinstance(evaluation, Score), result.interaction, result.ended
     lo, hi = (evaluation.value, evaluation.value) if isinstance(evaluation, Score) else (evaluation.lo, evaluation.hi)
     return window.add(at, interaction.weight, lo, hi, scored=scored, conversation=interaction.conversation_id)
 

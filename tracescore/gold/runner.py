@@ -261,7 +261,7 @@ class GoldRunner:
         for run in recent:
             if run.state == "done" and run.started >= since:
                 latest.setdefault(tuple(map(label, (run.service, run.release, run.judge))), run)
-        shown = [*latest.values()][:_SHOWN]
+        shown = list(latest.values())[:_SHOWN]
         summaries = tuple(summary(self.store.whole(run), self.settings.min_scored) for run in shown)
         comparison = self.compared(self.store.whole(shown[0])) if shown else None
         self.findings = Findings(summaries, comparison, tuple(recent))

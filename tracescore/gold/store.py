@@ -20,6 +20,7 @@ from typing import Any, Literal
 import orjson
 from pydantic import TypeAdapter
 
+from tracescore import sqlite_file
 from tracescore.errors import UsageError
 from tracescore.gold.results import ItemOutcome, Run, State
 
@@ -57,17 +58,10 @@ class Store:
         self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None) if not path else None
         try:
             if path is not None:
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+                sqlite_file.create(path)
             with self._begin() as db:
-                version = db.execute("PRAGMA user_version").fetchone()[0]
-                if version not in (0, VERSION):
-                    raise UsageError(
-                        f"gold.store: {path} is of version {version}; this is {VERSION}: name another file"
-                    )
-                if version == 0:
-                    for statement in filter(str.strip, _SCHEMA.split(";")):
-                        db.execute(statement)
-                    db.execute(f"PRAGMA user_version = {VERSION}")
+                if not sqlite_file.prepare(db, _SCHEMA, VERSION):
+                    raise UsageError(f"gold.store: {path} is of another version or program; name another file")
         except OSError as error:
             raise UsageError(f"gold.store: {path} cannot be opened: {error.strerror}; name a file there") from None
 

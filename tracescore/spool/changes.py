@@ -219,9 +219,8 @@ class Finished:
         """Adds the result; the interaction waits no longer."""
         result, interaction = self.result, self.result.interaction
         trace_id = bytes.fromhex(interaction.trace_id)
-        at = interaction.end_unix_nano / 1e9 or result.finished
         full = encode(result)
-        tables.db.execute("INSERT INTO results VALUES (?, ?, ?, ?)", (op, at, encode(brief(result)), full))
+        tables.db.execute("INSERT INTO results VALUES (?, ?, ?, ?)", (op, result.ended, encode(brief(result)), full))
         tables.db.executemany(
             "INSERT OR REPLACE INTO owed VALUES (?, ?, ?)", [(name, key_of(result), op) for name in self.owed]
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,6 +10,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, get_args
 
+from tracescore import sqlite_file
 from tracescore.errors import UsageError
 from tracescore.spool.changes import Change
 
@@ -145,8 +145,8 @@ class File:
         self.db.close()
 
     def _opened(self) -> sqlite3.Connection:
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
-        self.path.chmod(0o600)  # it holds what users wrote
+        sqlite_file.create(self.path)
+        self.path.chmod(0o600)  # also one that was there
         db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(db)
@@ -161,12 +161,7 @@ class File:
         for setting in _SETTINGS:
             db.execute(f"PRAGMA {setting}")
         db.execute("BEGIN IMMEDIATE")  # takes the lock
-        version = db.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0 and not db.execute("SELECT 1 FROM sqlite_schema").fetchone():
-            for statement in _SCHEMA.split(";"):
-                db.execute(statement)
-            db.execute(f"PRAGMA user_version = {VERSION}")
-        elif version != VERSION:
+        if not sqlite_file.prepare(db, _SCHEMA, VERSION):
             raise UsageError(f"spool.path: {self.path} is of another version or program; name another file")
         db.execute("COMMIT")
         if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":

@@ -17,6 +17,7 @@ from tracescore.asgi import Response
 from tracescore.model import Result
 from tracescore.web.recent import Recent, is_cut
 from tracescore.web.request import LARGEST_BODY, Request
+from tracescore.web.responses import as_json, refused
 
 PATHS = ("/api/baseline", "/api/anchors")
 HEADER = "x-tracescore"
@@ -47,18 +48,18 @@ async def answer(request: Request, changes: Changes | None, recent: Recent) -> R
     if request.path == "/api/anchors":
         return _anchors(request.query, recent)
     if changes is None:
-        return _refused(409, "this process does not watch for changes: drift.detector is false")
+        return refused(409, "this process does not watch for changes: drift.detector is false")
     if request.method != "POST":
-        return _json(200, changes.show())
+        return as_json(200, changes.show())
     if HEADER not in request.headers:
-        return _refused(403, f"the header {HEADER} is missing: use `tracescore baseline`")
+        return refused(403, f"the header {HEADER} is missing: use `tracescore baseline`")
     body = await request.body()
     if body is None:
-        return _refused(413, f"at most {LARGEST_BODY} bytes")
+        return refused(413, f"at most {LARGEST_BODY} bytes")
     try:
-        return _json(200, {"detectors": _change(orjson.loads(body), changes)})
+        return as_json(200, {"detectors": _change(orjson.loads(body), changes)})
     except ValueError as error:  # orjson's is one
-        return _refused(400, str(error))
+        return refused(400, str(error))
 
 
 def _change(asked: Any, changes: Changes) -> int:
@@ -81,11 +82,11 @@ def _change(asked: Any, changes: Changes) -> int:
 def _anchors(query: str, recent: Recent) -> Response:
     given = parse_qs(query, max_num_fields=5).get("count", ["100"])[0]
     if not given.isascii() or not given.isdigit() or not 0 < int(given[:6]) <= MOST_ANCHORS:
-        return _refused(400, f"count: 1 to {MOST_ANCHORS} expected; got {given[:20]!r}")
+        return refused(400, f"count: 1 to {MOST_ANCHORS} expected; got {given[:20]!r}")
     usable = {each.interaction.question: each for each in recent.results() if _whole(each)}
     drawn = random.sample(list(usable.values()), min(int(given), len(usable)))
     told = [each.interaction for each in drawn]
-    return _json(200, [{"question": i.question, "contexts": i.contexts, "answer": i.answer} for i in told])
+    return as_json(200, [{"question": i.question, "contexts": i.contexts, "answer": i.answer} for i in told])
 
 
 def _whole(result: Result) -> bool:
@@ -93,11 +94,3 @@ def _whole(result: Result) -> bool:
     told = result.interaction
     texts = [told.question or "", told.answer or "", *told.contexts]
     return told.state == "complete" and not told.history and all(text.strip() and not is_cut(text) for text in texts)
-
-
-def _json(status: int, value: Any) -> Response:
-    return Response(status, orjson.dumps(value), "application/json")
-
-
-def _refused(status: int, why: str) -> Response:
-    return _json(status, {"error": why})

@@ -1,9 +1,4 @@
-"""Where people label answers: one at a time, as they were drawn, without the scores that the judge gave.
-
-GET  /labels       the next answer and a form
-POST /labels       what they say of it; then the next one
-GET  /api/labels   all labels and the sums of what nobody labelled, for `tracescore labels`
-"""
+"""Where people label answers: one at a time, as they were drawn, without the scores that the judge gave."""
 
 from __future__ import annotations
 
@@ -11,17 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
-import orjson
-
 from tracescore.asgi import Response
 from tracescore.web.render import page
 from tracescore.web.request import Request
+from tracescore.web.responses import as_json, html, refused
 
 PATH, EXPORT_PATH = "/labels", "/api/labels"
 PATHS = (PATH, EXPORT_PATH)
 _LARGEST_FORM = 65_536
 _MOST_FIELDS = 2_000
-_HTML = "text/html; charset=utf-8"
 
 
 class Labels(Protocol):
@@ -45,7 +38,7 @@ class Labels(Protocol):
 
 
 class LabelPages:
-    """The addresses above; `form` is what our own forms carry (see `Guard.form`)."""
+    """The form and the export; `form` is what our own forms carry (see `Guard.form`)."""
 
     def __init__(self, labels: Labels | None, form: str) -> None:
         self._labels, self._form = labels, form
@@ -59,13 +52,12 @@ class LabelPages:
         """The answer to a GET whose token has been checked."""
         if self._labels is None:
             if request.path == EXPORT_PATH:
-                body = {"error": "this process asks for no labels: name a file with drift.labels.path"}
-                return Response(409, orjson.dumps(body), "application/json")
-            return Response(404, page("labels.html", counts=None, drawn=None, form=""), _HTML)
+                return refused(409, "this process asks for no labels: name a file with drift.labels.path")
+            return html(404, page("labels.html", counts=None, drawn=None, form=""))
         if request.path == EXPORT_PATH:
-            return Response(200, orjson.dumps(self._labels.lines()), "application/json")
+            return as_json(200, self._labels.lines())
         drawn = await self._labels.next()
-        return Response(200, page("labels.html", counts=self._labels.counts(), drawn=drawn, form=self._form), _HTML)
+        return html(200, page("labels.html", counts=self._labels.counts(), drawn=drawn, form=self._form))
 
     async def take(self, given: Mapping[str, str]) -> None:
         """What a form says; an answer that somebody else has labelled meanwhile stays as it is.

@@ -6,7 +6,7 @@ GET  /gold                      the runs of the gold set, and the items that cha
 POST /login                     the token by a form (GET /login?token=... by a link); sets the cookie
 GET  /style.css  /icon.svg
 GET  /labels                    the next answer that people are asked to label; POST /labels: what they say
-GET  /api/labels                all labels, for `tracescore labels`
+GET  /api/labels                all labels and the sums of what nobody labelled, for `tracescore labels`
 GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`; POST /api/baseline
 """
 
@@ -32,6 +32,7 @@ from tracescore.web.guard import COOKIE, Guard
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
 from tracescore.web.request import LARGEST_BODY, Request
+from tracescore.web.responses import html
 
 _log = logging.getLogger("tracescore.web")
 
@@ -40,7 +41,6 @@ GOLD_PATH = "/gold"
 POSTABLE = ("/login", "/api/baseline", labels.PATH)
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 500)
-HTML = "text/html; charset=utf-8"
 
 CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -134,7 +134,7 @@ class Pages:
         if request.path == "/":
             return self._overview(request.query)
         if request.path == GOLD_PATH and self.gold is not None:
-            return _html(200, page("gold.html", **self.gold()))
+            return html(200, page("gold.html", **self.gold()))
         return self._trace(request.path)
 
     def _overview(self, query: str) -> Response:
@@ -154,7 +154,7 @@ class Pages:
             "changes": self._changes.show() if self._changes else None,
             "labels_waiting": self._labels.waiting,
         }
-        return _html(200, page("overview.html", **values, **about))
+        return html(200, page("overview.html", **values, **about))
 
     def _trace(self, path: str) -> Response:
         match = TRACE_PATH.fullmatch(path)
@@ -164,7 +164,7 @@ class Pages:
             misspelt = "An interaction stands under /interactions/ and the 32 hex digits of its trace id."
             return _message(404, "Nothing here", unknown if match else misspelt)
         values = {"kept": kept, "trace_id": kept[0].result.interaction.trace_id, "targets": self._targets}
-        return _html(200, page("interaction.html", **values))
+        return html(200, page("interaction.html", **values))
 
     async def _label(self, request: Request) -> Response:
         if request.method != "POST":
@@ -178,7 +178,7 @@ class Pages:
             await self._labels.take(given)
         except ValueError as error:
             return _message(400, "This cannot be kept", f"{error}.")
-        return _html(303, b"", headers=(("location", labels.PATH),))
+        return html(303, b"", headers=(("location", labels.PATH),))
 
     async def _login(self, request: Request) -> Response:
         text = request.query
@@ -194,11 +194,7 @@ class Pages:
         # Only pages of ours are led to: an address from outside could be another site's.
         target = _ours(target)
         cookie = f"{COOKIE}={self._guard.cookie}; Path=/; HttpOnly; SameSite=Strict"
-        return _html(303, b"", headers=(("location", target), ("set-cookie", cookie)))
-
-
-def _html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> Response:
-    return Response(status, body, HTML, headers)
+        return html(303, b"", headers=(("location", target), ("set-cookie", cookie)))
 
 
 def _ours(path: str) -> str:
@@ -207,9 +203,9 @@ def _ours(path: str) -> str:
 
 
 def _ask_for_token(path: str, *, wrong: bool) -> Response:
-    return _html(401, page("login.html", next=_ours(path), wrong=wrong), headers=(("www-authenticate", "Bearer"),))
+    return html(401, page("login.html", next=_ours(path), wrong=wrong), headers=(("www-authenticate", "Bearer"),))
 
 
 def _message(status: int, title: str, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     back = status in (400, 404, 500)
-    return _html(status, page("message.html", title=title, text=text, back=back), headers=headers)
+    return html(status, page("message.html", title=title, text=text, back=back), headers=headers)

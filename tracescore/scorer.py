@@ -1,0 +1,101 @@
+"""Judge, embedder and evaluators: what turns an interaction into a result, with or without a service around.
+
+A judge that cannot be asked is waited for: interactions wait as well, and none is unscored for it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+
+import anyio
+from prometheus_client import CollectorRegistry
+
+from tracescore.config import Config
+from tracescore.embedder import build_embedder
+from tracescore.errors import JudgeError, JudgeUnfit
+from tracescore.evaluators import Evaluator, build_evaluators, evaluate_all
+from tracescore.judge import build_judge
+from tracescore.model import Clock, Interaction, Measure, Result, Unscored
+
+_log = logging.getLogger("tracescore.judge")
+
+_FIRST_WAIT, _LONGEST_WAIT = 1.0, 60.0
+"""Seconds between two attempts to ask a judge that is away; they double."""
+
+
+class Scorer:
+    """`fit` is set while the judge can be asked, as far as is known; `keep_judge` sets it."""
+
+    def __init__(
+        self, config: Config, measures: Sequence[Measure], registry: CollectorRegistry, clock: Clock = time.time
+    ) -> None:
+        """Raises UsageError when a part cannot be built: a secret or an optional package is missing."""
+        self._clock = clock
+        self.embedder = build_embedder(config.embedder, registry) if _embeds(config, measures) else None
+        self.judge = build_judge(config.judge, self.embedder, registry)
+        self.evaluators = build_evaluators(measures, config.evaluators, self.embedder)
+        with_reference = (*measures, "answer_correctness") if config.gold else ()
+        self.gold_evaluators = build_evaluators(with_reference, config.evaluators, self.embedder)
+        self.fit, self._lost = anyio.Event(), anyio.Event()
+
+    def ready(self) -> bool:
+        """Whether the judge can be asked, as far as is known."""
+        return self.fit.is_set()
+
+    async def score(self, interaction: Interaction, evaluators: Sequence[Evaluator]) -> Result:
+        """The interaction's result; one that met a judge that had gone waits for it and is asked again, once."""
+        await self.fit.wait()
+        result = await evaluate_all(interaction, evaluators, self.judge, self._clock)
+        if not any(isinstance(each, Unscored) and each.reason == "judge_unreachable" for each in result.evaluations):
+            return result
+        if self.fit.is_set():
+            self.fit = anyio.Event()
+            self._lost.set()
+        await self.fit.wait()
+        return await evaluate_all(interaction, evaluators, self.judge, self._clock)
+
+    async def rescore(self, anchor: Interaction) -> Result:
+        """What an anchor scores when the judge is asked anew, with nothing remembered."""
+        await self.fit.wait()
+        return await evaluate_all(anchor, self.evaluators, self.judge, self._clock, remembered=False)
+
+    async def keep_judge(self) -> None:
+        """Asks the judge until it can do the work, and again whenever it was lost. Ends only when cancelled.
+
+        One that is unfit ends the service at its start (JudgeUnfit). Later it is waited for: a service that runs
+        goes on.
+        """
+        judge, wait, begun = self.judge, _FIRST_WAIT, False
+        while True:
+            try:
+                await judge.probe()
+            except JudgeUnfit as error:
+                if not begun:
+                    raise
+                _log.error('event=judge_unfit judge="%s" detail="%s" retry_in=%.0fs', judge.name, error.detail, wait)
+            except JudgeError as error:
+                _log.warning('event=judge_unreachable judge="%s" detail="%s" retry_in=%.0fs', judge.name, error, wait)
+            else:
+                _log.info('event=judge_ready judge="%s"', judge.name)
+                begun, wait, self._lost = True, _FIRST_WAIT, anyio.Event()
+                self.fit.set()
+                await self._lost.wait()
+                continue
+            await anyio.sleep(wait)
+            wait = min(_LONGEST_WAIT, wait * 2)
+
+    async def close(self) -> None:
+        """Closes the connections to judge and embedder."""
+        await self.judge.close()
+        if self.embedder is not None:
+            await self.embedder.close()
+
+
+def _embeds(config: Config, measures: Sequence[Measure]) -> bool:
+    """Whether anything needs vectors, so that a judge on the network can do without a local model."""
+    alike = {"claims": config.evaluators.weights[1] > 0, "verdict": False, "similarity": True}
+    correctness = "answer_correctness" in measures or config.gold is not None
+    similarity = correctness and alike[config.evaluators.correctness.method]
+    return config.judge.kind == "embedded" or "answer_relevancy" in measures or similarity
