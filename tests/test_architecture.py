@@ -59,7 +59,7 @@ STAGES: dict[str, set[str]] = {
     "restart": {"assembly", "exporters", "interactions", "ledger", "spool"},
     "keeper": {"assembly", "exporters", "interactions", "judge", "ledger", "pending", "restart", "spool"},
     "web": {"asgi", "ledger"},
-    "inspect_files": {"interactions", "receiver"},
+    "inspect_files": {"assembly", "interactions", "receiver"},
     "scorer": {"embedder", "evaluators", "judge"},
     "score_file": {"evaluators", "judge", "together"},
     "gold_command": {"assembly", "evaluators", "gold", "interactions", "judge", "listener", "receiver", "redaction"},

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from tracescore.assembly import put_together
 from tracescore.config import Interactions
 from tracescore.errors import DecodeError, UsageError
 from tracescore.interactions import read
-from tracescore.model import Interaction, RawLog, RawSpan, RawTrace
+from tracescore.model import Interaction, RawLog, RawSpan
 from tracescore.receiver.decode import decode
 from tracescore.receiver.files import read_file
 
@@ -26,7 +27,7 @@ def inspect(
 
     A file that is not what its name says goes to `refuse` and does not stop the rest.
     """
-    spans: dict[bytes, dict[bytes, RawSpan]] = defaultdict(dict)
+    spans: dict[bytes, list[RawSpan]] = defaultdict(list)
     logs: dict[bytes, list[RawLog]] = defaultdict(list)
     for file in files:
         try:
@@ -35,13 +36,12 @@ def inspect(
             refuse(error)
             continue
         for span in file_spans:
-            spans[span.trace_id].setdefault(span.span_id, span)
+            spans[span.trace_id].append(span)
         for log in file_logs:
             logs[log.trace_id].append(log)
     found: list[Interaction] = []
     for trace_id in dict.fromkeys([*spans, *logs]):
-        raw = RawTrace(trace_id, tuple(spans[trace_id].values()), tuple(logs[trace_id]), "complete")
-        found += read(decode(raw), settings).interactions
+        found += read(decode(put_together(spans[trace_id], logs[trace_id])), settings).interactions
     for interaction in sorted(found, key=lambda i: (i.start_unix_nano, i.trace_id, i.span_id)):
         yield _inspected(interaction, explain=explain)
 

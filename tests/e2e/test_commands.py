@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tests.otlp import span, traces
 from tests.running import run
 
 CAPTURES = Path(__file__).parent.parent / "captures"
@@ -118,6 +119,16 @@ def test_inspect_prints_a_json_line_for_every_interaction() -> None:
     assert [row["span_id"] for row in rows] == [want["root_span_id"] for want in expected]
     keys = {"trace_id", "span_id", "service", "release", "environment", "convention", "state", "question", "answer"}
     assert all(keys | {"contexts", "context_source", "found"} <= set(row) for row in rows)
+
+
+def test_inspect_reads_a_span_that_is_there_twice_as_the_service_does(tmp_path: Path) -> None:
+    begun = span(1, name="rag", attrs={"openinference.span.kind": "CHAIN", "input.value": "q"}, end_time_unix_nano=1)
+    ended = span(1, name="rag", attrs={"openinference.span.kind": "CHAIN", "input.value": "q", "output.value": "a"})
+    ended.end_time_unix_nano = 2
+    call = span(2, 1, attrs={"openinference.span.kind": "LLM", "input.value": "q", "output.value": "a"})
+    (tmp_path / "both.pb").write_bytes(traces([begun, call, ended]).SerializeToString())
+    (row,) = [json.loads(line) for line in run("inspect", str(tmp_path / "both.pb")).stdout.splitlines()]
+    assert (row["question"], row["answer"]) == ("q", "a")
 
 
 def test_inspect_refuses_files_that_are_no_otlp_with_a_line_each_and_reads_the_others(tmp_path: Path) -> None:

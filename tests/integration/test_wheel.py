@@ -28,7 +28,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
 
 
 def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: zipfile.ZipFile) -> None:
-    here = {path for path in (ROOT / "tracescore").rglob("*") if path.is_file() and path.suffix != ".pyc"}
+    files = (path for path in (ROOT / "tracescore").rglob("*") if path.is_file() and path.suffix != ".pyc")
+    here = {path for path in files if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)}
     assert {".md", ".txt", ".html", ".css"} <= {path.suffix for path in here}, "prompts, word lists and the page"
     held = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert held == {path.relative_to(ROOT).as_posix() for path in here}
