@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from tracescore.config import Config, Exporters
-from tracescore.config_gold import Gold, HttpTarget, TraceTarget
+from tracescore.config import Config, Exporters, Forward
+from tracescore.config_gold import Gold, GoldTarget, HttpTarget, TraceTarget
 from tracescore.config_types import Secret, host_port, is_loopback, target_of
 from tracescore.errors import UsageError
 from tracescore.model import LIVE_MEASURES
@@ -53,10 +54,10 @@ def cross_checks(config: Config) -> list[Conflict]:
         hit = [each for each, listener in ours.items() if _reaches(target, listener)]
         if hit:
             conflict(path, f"is a listener of this very service: {what} would come back", *hit)
-    forward = config.exporters.forward
-    if forward is not None and forward.attach == "hold" and config.spool.path is None:
-        what = "required by exporters.forward.attach: hold, or a crash would lose spans"
-        conflict("spool.path", what, "exporters.forward.attach")
+    if config.exporters.forward is not None:
+        found += _kept_back(config, config.exporters.forward)
+    if config.gold is not None and not _asks(config.gold.target):
+        conflict("gold.target", "{question} expected in url or body, or every item would ask the same; got none")
     labels = config.drift.labels
     if labels is not None and config.spool.path is None:
         why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
@@ -70,6 +71,31 @@ def cross_checks(config: Config) -> list[Conflict]:
         what = "the embedded judge works on a local model; set kind: sentence_transformers"
         conflict("embedder.kind", what, "judge.kind")
     return found
+
+
+def _kept_back(config: Config, forward: Forward) -> Iterator[Conflict]:
+    """What is wrong about spans that are kept back."""
+    attach, deadline = "exporters.forward.attach", "exporters.forward.deadline"
+    if forward.attach != "hold":
+        for name in sorted(forward.model_fields_set & {"deadline", "max_held"}):
+            path = f"exporters.forward.{name}"
+            yield Conflict(path, "needs attach: hold; nothing is kept back without it", (path, attach))
+        return
+    if config.spool.path is None:
+        what = f"required by {attach}: hold, or a crash would lose spans"
+        yield Conflict("spool.path", what, ("spool.path", attach))
+    idle = config.assembly.idle
+    if forward.deadline <= idle:
+        what = f"more than assembly.idle ({idle:g}s) and what the judge takes expected; got {forward.deadline:g}s"
+        yield Conflict(deadline, f"{what}: no span would be scored in time", (deadline, "assembly.idle"))
+
+
+def _asks(target: GoldTarget) -> bool:
+    """Whether what is sent to the app depends on the question."""
+    if not isinstance(target, HttpTarget | TraceTarget):
+        return True
+    sends_default = target.body is None and target.method != "GET"
+    return sends_default or "{question}" in target.url or "{question}" in json.dumps(target.body)
 
 
 def missing_secrets(settings: BaseModel, *path: str) -> Iterator[tuple[tuple[str, ...], str]]:
