@@ -242,7 +242,9 @@ async def probe(config: Config) -> str:
                     raise TargetFailed("no_trace", _OTHER_TRACE)
     finally:
         await runner.close()
-    said = f"{len(runner.gold_set.items)} items; the app answers, with {len(answered.contexts)} contexts"
+    contexts = len(answered.contexts)
+    items = f"{len(runner.gold_set.items)} items; the app answers"
+    said = f"{items}, with {contexts} context{'s' * (contexts != 1)}"
     return said if (answered.answer or "").strip() else f"{said}, BUT ITS ANSWER IS EMPTY"
 
 

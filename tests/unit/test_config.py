@@ -295,8 +295,8 @@ BAD: dict[str, tuple[str, list[str]]] = {
         ),
         [
             (
-                "f.yaml:3: exporters.forward.deadline: more than assembly.idle (10s) and what the judge takes expected; "
-                "got 5s: no span would be scored in time"
+                "f.yaml:3: exporters.forward.deadline: more than assembly.idle (10s) and what the judge takes expected"
+                "; got 5s: no span would be scored in time"
             )
         ],
     ),

@@ -31,7 +31,7 @@ def test_a_limit_without_a_measure_is_of_the_factual_part() -> None:
         (["factual="], None, [], "got 'factual='"),
         (["nan"], None, [], "got 'nan'"),
         ([], None, ["out.html"], r"--report: a name ending in \.md, \.json, \.xml expected; got 'out\.html'"),
-        ([], "NEWEST", [], "--compare-with: NEWEST cannot be read"),
+        ([], "NEWEST", [], "--compare-with: PINNED, LAST or a report FILE.json expected; NEWEST cannot be read"),
     ],
 )
 def test_wrong_use_is_told_before_anything_is_asked(

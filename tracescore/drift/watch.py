@@ -207,14 +207,10 @@ class DriftWatch:
 
     def _releases(self) -> Iterator[Metric]:
         about = "of the newest release less that of the one before, at this moment."
-        suffixes = ("", "_lower", "_upper")
+        limits = {"": "Mean", "_lower": "Lower 95 % limit of the mean", "_upper": "Upper 95 % limit of the mean"}
         families = [
-            GaugeMetricFamily(
-                f"tracescore_drift_release_change{suffix}_ratio",
-                f"Mean{suffix.replace('_', ', ')} {about}",
-                labels=LABELS,
-            )
-            for suffix in suffixes
+            GaugeMetricFamily(f"tracescore_drift_release_change{suffix}_ratio", f"{limit} {about}", labels=LABELS)
+            for suffix, limit in limits.items()
         ]
         for population, kind, _ in self.family.chosen(None, None):
             compared = self.family.watched[population].releases.compared(kind)
