@@ -75,9 +75,7 @@ def anchors(
     for row in rows:
         sys.stdout.write(orjson.dumps(row).decode() + "\n")
     if len(rows) < count:
-        sys.stderr.write(
-            f"tracescore: {len(rows)} of {count}: the page keeps no more whole ones that differ; let more be scored, or raise web.keep\n"
-        )
+        sys.stderr.write(f"tracescore: {len(rows)} of {count}: no more that are whole and differ are kept (web.keep)\n")
 
 
 def labels(*, config: ConfigPath = None, page: PageUrl = None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter
@@ -100,7 +101,9 @@ class DriftWatch:
                 self._told[population, kind] = told
 
     def _tell(self, kind: Kind, onset: float) -> _Told:
-        _log.warning("event=change_detected detector=%s against=%s onset=%.0f", kind.name, kind.against, onset)
+        since = datetime.fromtimestamp(onset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        said = 'event=change_detected detector=%s against=%s since=%s advice="%s"'
+        _log.warning(said, kind.name, kind.against, since, "the page and tracescore baseline show say where to look")
         return _Told(self._clock(), onset)
 
     def verdict(self, population: Population) -> Verdict:

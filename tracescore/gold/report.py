@@ -206,9 +206,8 @@ def _cases(outcomes: Sequence[ItemOutcome], wrong: set[str], failures: Sequence[
         ET.SubElement(case, "failure", {"message": _xml(failure)})
         yield case
     for item in outcomes:
-        case = ET.Element(
-            "testcase", {"classname": "tracescore.gold.items", "name": _xml(f"{item.id}: {item.question}")}
-        )
+        name = _xml(f"{item.id}: {item.question}")
+        case = ET.Element("testcase", {"classname": "tracescore.gold.items", "name": name})
         if item.outcome != "scored":
             ET.SubElement(case, "error", {"message": _xml(f"{item.reason}: {item.detail}")}).text = _xml(item.question)
         elif item.id in wrong:
