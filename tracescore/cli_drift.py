@@ -52,6 +52,10 @@ def baseline(
     typer.echo(f"{action.value}: {done} detectors" + ("" if done else "; see `tracescore baseline show`"))
     if not done:
         raise typer.Exit(1)
+    if action == BaselineAction.pin:
+        left = page_client.learning(page_client.ask(web, page, "/api/baseline"), service, detector)
+        if left:
+            typer.echo(f"still learning, from too few scores: {', '.join(left)}")
 
 
 class AnchorsAction(StrEnum):
