@@ -51,6 +51,10 @@ def baseline(
     typer.echo(f"{action.value}: {done} detectors" + ("" if done else "; see `tracescore baseline show`"))
     if not done:
         raise typer.Exit(1)
+    if action == BaselineAction.pin:
+        left = page_client.learning(page_client.ask(web, page, "/api/baseline"), service, detector)
+        if left:
+            typer.echo(f"still learning, from too few scores: {', '.join(left)}")
 
 
 class AnchorsAction(StrEnum):
@@ -74,7 +78,7 @@ def anchors(
     for row in rows:
         print_json(row)
     if len(rows) < count:
-        sys.stderr.write(f"tracescore: {len(rows)} of {count}: the page keeps no more that are whole (web.keep)\n")
+        sys.stderr.write(f"tracescore: {len(rows)} of {count}: no more that are whole and differ are kept (web.keep)\n")
 
 
 def labels(*, config: ConfigPath = None, page: PageUrl = None) -> None:

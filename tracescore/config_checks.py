@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from pydantic import BaseModel
 
 from tracescore.config import Config, Exporters
-from tracescore.config_gold import Gold, HttpTarget, TraceTarget
+from tracescore.config_gold import Gold, GoldTarget, HttpTarget, TraceTarget
 from tracescore.config_types import Secret, host_port, is_loopback, target_of
 from tracescore.errors import UsageError
 from tracescore.model import LIVE_MEASURES
@@ -34,7 +35,8 @@ def listeners(config: Config) -> dict[str, str]:
 
 def cross_checks(config: Config) -> list[Conflict]:
     """Problems between settings."""
-    return [conflict for check in (_judging, _listening, _files, _sending_to_ourselves) for conflict in check(config)]
+    checks = (_judging, _listening, _files, _keeping_back, _asking, _sending_to_ourselves)
+    return [conflict for check in checks for conflict in check(config)]
 
 
 def _judging(config: Config) -> Iterator[Conflict]:
@@ -60,14 +62,10 @@ def _listening(config: Config) -> Iterator[Conflict]:
 
 
 def _files(config: Config) -> Iterator[Conflict]:
-    forward, labels, gold = config.exporters.forward, config.drift.labels, config.gold
-    if config.spool.path is None:
-        if forward is not None and forward.attach == "hold":
-            what = "required by exporters.forward.attach: hold, or a crash would lose spans"
-            yield Conflict("spool.path", what, ("spool.path", "exporters.forward.attach"))
-        if labels is not None:
-            why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
-            yield Conflict("drift.labels", f"needs spool.path: {why}", ("drift.labels", "spool.path"))
+    labels, gold = config.drift.labels, config.gold
+    if labels is not None and config.spool.path is None:
+        why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
+        yield Conflict("drift.labels", f"needs spool.path: {why}", ("drift.labels", "spool.path"))
     taken: dict[str, str] = {}
     for path, file in (
         ("spool.path", config.spool.path),
@@ -80,12 +78,45 @@ def _files(config: Config) -> Iterator[Conflict]:
             taken[file] = path
 
 
+def _keeping_back(config: Config) -> Iterator[Conflict]:
+    forward = config.exporters.forward
+    if forward is None:
+        return
+    attach, deadline = "exporters.forward.attach", "exporters.forward.deadline"
+    if forward.attach != "hold":
+        for name in sorted(forward.model_fields_set & {"deadline", "max_held"}):
+            path = f"exporters.forward.{name}"
+            yield Conflict(path, "needs attach: hold; nothing is kept back without it", (path, attach))
+        return
+    if config.spool.path is None:
+        what = f"required by {attach}: hold, or a crash would lose spans"
+        yield Conflict("spool.path", what, ("spool.path", attach))
+    idle = config.assembly.idle
+    if forward.deadline <= idle:
+        what = f"more than assembly.idle ({idle:g}s) and what the judge takes expected; got {forward.deadline:g}s"
+        yield Conflict(deadline, f"{what}: no span would be scored in time", (deadline, "assembly.idle"))
+
+
+def _asking(config: Config) -> Iterator[Conflict]:
+    if config.gold is not None and not _asks(config.gold.target):
+        what = "{question} expected in url or body, or every item would ask the same; got none"
+        yield Conflict("gold.target", what, ("gold.target",))
+
+
 def _sending_to_ourselves(config: Config) -> Iterator[Conflict]:
     ours = {path: host_port(address) for path, address in listeners(config).items()}
     for path, target, what in (*_destinations(config.exporters), *_asked(config.gold)):
         hit = [each for each, listener in ours.items() if _reaches(target, listener)]
         if hit:
             yield Conflict(path, f"is a listener of this very service: {what} would come back", (path, *hit))
+
+
+def _asks(target: GoldTarget) -> bool:
+    """Whether what is sent to the app depends on the question."""
+    if not isinstance(target, HttpTarget | TraceTarget):
+        return True
+    sends_default = target.body is None and target.method != "GET"
+    return sends_default or "{question}" in target.url or "{question}" in json.dumps(target.body)
 
 
 def missing_secrets(settings: BaseModel, *path: str) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -119,16 +119,21 @@ def _problem(details: Any, root: yaml.Node | None) -> _Problem:
     """One pydantic error as line, path and a sentence in our words."""
     steps = _written_steps(details["loc"], root)
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".") or "(top)"
+    path = path.removesuffix(".[key]")  # pydantic's, of a name that is wrong itself
     kind, got = details["type"], details["input"]
     if kind == "missing":
         return _line(root, steps[:-1]), path, "required, but not set"
     secret = Secret in _models_at(details["loc"])
     if kind == "extra_forbidden":
-        near = difflib.get_close_matches(str(steps[-1]), _settings_at(details["loc"][:-1]), n=1)
+        near = _near(details["loc"])
         if secret and not near:  # a secret may have been put where its name belongs
             return _line(root, steps), path.rpartition(".")[0], "env or file expected; got something else (not shown)"
-        hint = f"; did you mean '{near[0]}'?" if near else ""
+        if near == steps[-1]:
+            return _line(root, steps), path, f"no setting of kind: {details['loc'][-2]}"
+        hint = f"; did you mean '{near}'?" if near else ""
         return _line(root, steps), path, f"unknown setting{hint}"
+    if kind == "union_tag_not_found":
+        return _line(root, steps), path, f"kind is required, one of {', '.join(_kinds_at(details['loc']))}"
     if kind in _WORDING:
         what = _WORDING[kind].format(**details.get("ctx", {}))
     else:
@@ -143,7 +148,6 @@ _WORDING = {
     "model_type": "a mapping of settings expected",
     "dict_type": "a mapping expected",
     "tuple_type": "a list expected",
-    "union_tag_not_found": "kind is required, but not set",
     "union_tag_invalid": "kind must be one of {expected_tags}; got '{tag}'",
 }
 """pydantic's error types whose own sentence speaks of Python rather than of the file."""
@@ -194,6 +198,20 @@ def _line(root: yaml.Node | None, steps: Sequence[int | str]) -> int:
         if isinstance(step, int) and node is not None:
             line = node.start_mark.line + 1
     return line
+
+
+def _near(loc: Sequence[int | str]) -> str | None:
+    """The setting that was probably meant by the unknown one at a path: of that section, or of one below the top."""
+    name = str(loc[-1])
+    near = difflib.get_close_matches(name, _settings_at(loc[:-1]), n=1)
+    if near or len(loc) > 1:
+        return near[0] if near else None
+    return next((f"{section}.{name}" for section in Config.model_fields if name in _settings_at([section])), None)
+
+
+def _kinds_at(loc: Sequence[int | str]) -> list[str]:
+    """The values of `kind` that the section at a path may have."""
+    return [str(kind) for model in _models_at(loc) for kind in typing.get_args(model.model_fields["kind"].annotation)]
 
 
 def _settings_at(loc: Sequence[int | str]) -> list[str]:

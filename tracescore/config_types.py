@@ -21,6 +21,7 @@ _LONGEST = 366 * 86400.0
 _SIZE = re.compile(r"(\d{1,12})(B|KiB|MiB|GiB)", re.ASCII)
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _HOST_PORT = re.compile(r"(?:\[(?P<inside>[^\[\]]+)\]|(?P<host>[^\s/@\[\]]*?))(?::(?P<port>\d{1,5}))?", re.ASCII)
+_URL = re.compile(r"https?://[^\s/]+")
 
 
 def host_port(address: str, default: int | None = None) -> tuple[str, int]:
@@ -99,7 +100,7 @@ def _address(value: object) -> object:
 def _url(value: str) -> str:
     try:
         url = urlsplit(value)
-        reachable = bool(url.hostname) and url.port != 0
+        reachable = _URL.match(value) is not None and bool(url.hostname) and url.port != 0
     except ValueError:  # urlsplit's, for a port or an IPv6 address that is none
         reachable = False
     if not reachable:
@@ -115,7 +116,7 @@ Size = Annotated[int, BeforeValidator(_size)]
 """Bytes, above 0; written with a unit."""
 Address = Annotated[str, BeforeValidator(_address)]
 """HOST:PORT; port 0 means any free one."""
-Url = Annotated[str, Field(pattern=r"^https?://[^\s/]+"), AfterValidator(_url)]
+Url = Annotated[str, AfterValidator(_url)]
 Ratio = Annotated[float, Field(gt=0, le=1)]
 EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 

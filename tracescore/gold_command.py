@@ -15,7 +15,7 @@ from tracescore.assembly import Assembly
 from tracescore.config import Config
 from tracescore.errors import TargetFailed, UsageError
 from tracescore.evaluators import Evaluator, evaluate_all
-from tracescore.gold.compare import Comparison, compare
+from tracescore.gold.compare import FEWEST, Comparison, compare
 from tracescore.gold.marks import Marks
 from tracescore.gold.report import Report, check_name, read_run, write
 from tracescore.gold.results import GOLD_MEASURES, ItemOutcome, Run
@@ -126,6 +126,9 @@ def _report(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run]
     if checks.compare_with is not None and done.state == "done":
         if comparison is not None:
             failures += _falls(comparison, settings.tolerance)
+            pairs = max((change.pairs for change in comparison.changes.values()), default=0)
+            if pairs < FEWEST:
+                notes.append(f"compare-with: no fall can be told of {pairs} items; at least {FEWEST} must get worse")
         elif checks.compare_with == "PINNED" and any(run.id == done.id for run in runner.references()):
             notes.append("compare-with: this run is part of the reference, which later ones are compared with")
         elif checks.compare_with == "LAST" and not before:
@@ -242,7 +245,9 @@ async def probe(config: Config) -> str:
                     raise TargetFailed("no_trace", _OTHER_TRACE)
     finally:
         await runner.close()
-    said = f"{len(runner.gold_set.items)} items; the app answers, with {len(answered.contexts)} contexts"
+    contexts = len(answered.contexts)
+    items = f"{len(runner.gold_set.items)} items; the app answers"
+    said = f"{items}, with {contexts} context{'s' * (contexts != 1)}"
     return said if (answered.answer or "").strip() else f"{said}, BUT ITS ANSWER IS EMPTY"
 
 

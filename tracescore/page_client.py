@@ -87,6 +87,12 @@ def table(shown: Mapping[str, Any]) -> Iterator[str]:
             yield "  Scores swing over the day: set `drift.reference: by_block`, then `tracescore baseline reset`"
 
 
+def learning(shown: Mapping[str, Any], service: str | None, detector: str | None) -> list[str]:
+    """Detectors, of all services or one and of all names or one, that do not know yet what is normal."""
+    every = [each for one in shown["services"] if service in (None, one["service"]) for each in one["detectors"]]
+    return sorted({d["detector"] for d in every if d["state"] == "learning" and detector in (None, d["detector"])})
+
+
 def _sentence(service: Mapping[str, Any]) -> str:
     if service["verdict"] == "none":
         return str(service["advice"])

@@ -50,6 +50,8 @@ def test_baselines_are_shown_pinned_and_reset_and_go_on_after_a_restart(tmp_path
             pinned = run("baseline", "pin", *page, "--detector", "completeness", "--at", "0.8", "--service", "shop")
             assert pinned.stdout == "pin: 1 detectors\n"
             assert "0.800" in row(run("baseline", "show", *page).stdout, "completeness")
+            again = run("baseline", "pin", *page).stdout
+            assert "still learning, from too few scores: answer_relevancy, answered, completeness_mu" in again
             service.terminate()
         with serving(tmp_path, settings(judge, tmp_path)) as service:
             page = ("--page", f"http://{service.addresses['page']}")

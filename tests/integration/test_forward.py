@@ -133,6 +133,12 @@ async def test_over_http_the_body_arrives_byte_by_byte_and_is_taken_in_too(
     assert through.outcome("http", "accepted") == 1
 
 
+async def test_the_address_with_the_path_of_traces_is_that_of_the_destination_too(sink: Sink) -> None:
+    async with passing(http=f"{sink.http}/v1/traces") as through:
+        assert (await through.post("logs", BODIES["logs"]))[0] == 200
+    assert sink.bodies() == [Body("logs", "http", PROTOBUF, BODIES["logs"])]
+
+
 @SIGNALS
 @pytest.mark.parametrize("compression", [grpc.Compression.NoCompression, grpc.Compression.Gzip])
 async def test_over_grpc_the_message_arrives_and_is_taken_in_too(

@@ -262,6 +262,55 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "1: 2\nmeasures: []\n",
         ["f.yaml:1: [1]: Keys should be strings; got 2"],
     ),
+    "a URL without its scheme": (
+        "exporters: {forward: {http: 'collector:4318'}}\n",
+        ["f.yaml:1: exporters.forward.http: a URL such as http://127.0.0.1:4318 expected; got 'collector:4318'"],
+    ),
+    "a target for a measure that there is not": (
+        "drift: {targets: {faithfulnes: 0.8}}\n",
+        [
+            (
+                "f.yaml:1: drift.targets.faithfulnes: must be 'answer_relevancy', 'completeness', 'faithfulness' or "
+                "'answer_correctness'; got 'faithfulnes'"
+            )
+        ],
+    ),
+    "a setting of another kind": (
+        "gold: {set: f, target: {kind: trace, url: 'http://app', answer: reply}}\n",
+        ["f.yaml:1: gold.target.answer: no setting of kind: trace"],
+    ),
+    "a kind that is not named": (
+        "gold: {set: f, target: {url: 'http://app'}}\n",
+        ["f.yaml:1: gold.target: kind is required, one of http, openai, python, trace"],
+    ),
+    "a section that belongs into another": (
+        "forward: {http: 'http://collector:4318'}\n",
+        ["f.yaml:1: forward: unknown setting; did you mean 'exporters.forward'?"],
+    ),
+    "a gold target that asks every item the same": (
+        "gold:\n  set: f\n  target: {kind: http, url: 'http://app', body: {message: hello}}\n",
+        ["f.yaml:3: gold.target: {question} expected in url or body, or every item would ask the same; got none"],
+    ),
+    "a gold target that gets no body": (
+        "gold:\n  set: f\n  target: {kind: trace, url: 'http://app', method: GET}\n",
+        ["f.yaml:3: gold.target: {question} expected in url or body, or every item would ask the same; got none"],
+    ),
+    "spans that would go on before they can be scored": (
+        (
+            "spool: {path: /a}\nassembly: {idle: 10s}\n"
+            "exporters: {forward: {http: 'http://c:4318', attach: hold, deadline: 5s}}\n"
+        ),
+        [
+            (
+                "f.yaml:3: exporters.forward.deadline: more than assembly.idle (10s) and what the judge takes expected"
+                "; got 5s: no span would be scored in time"
+            )
+        ],
+    ),
+    "a deadline for spans that are not kept back": (
+        "exporters:\n  forward:\n    http: http://c:4318\n    deadline: 5s\n",
+        ["f.yaml:4: exporters.forward.deadline: needs attach: hold; nothing is kept back without it"],
+    ),
     "all problems at once, by line": (
         "sampling:\n  ratio: 5\njudge:\n  kind: openai\n  timeout: 0s\n",
         [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -137,6 +138,7 @@ async def test_the_page_says_what_has_changed_and_where_to_look() -> None:
     assert "What is normal is still being learned" in page
     assert "until 2027-01-22 08:00:00 UTC at the earliest" in page
     assert page.count(">learning</span>") == 5
+    assert set(re.findall(r">([^<>]*) %</td>", page)) == {"0.0"}, "evidence is never written as 2e-05"
     assert "<h2>Changes</h2>" not in (await ask(Rig(watched=False).app, "/")).body
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from datetime import datetime
 
 import numpy as np
 import pytest
@@ -101,6 +102,16 @@ async def test_too_little_known_of_the_rest_is_unclear() -> None:
     await app.answer(600)
     await app.answer(300, answer_relevancy=0.4)
     assert app.states("diagnosis") == {"unclear"}
+
+
+async def test_the_log_says_when_a_change_began_and_where_to_look(caplog: pytest.LogCaptureFixture) -> None:
+    app = App()
+    began = app.clock.now
+    await app.answer(300, faithfulness=0.2)
+    (line,) = [each for each in caplog.messages if "against=target" in each]
+    since = datetime.fromisoformat(re.findall(r" since=(\S+) ", line)[0]).timestamp()
+    assert began - 1 <= since <= app.clock.now
+    assert "tracescore baseline show" in line
 
 
 async def test_a_target_that_is_missed_is_told_while_the_baseline_is_still_learned() -> None:

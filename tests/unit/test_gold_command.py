@@ -31,7 +31,7 @@ def test_a_limit_without_a_measure_is_of_the_factual_part() -> None:
         (["factual="], None, [], "got 'factual='"),
         (["nan"], None, [], "got 'nan'"),
         ([], None, ["out.html"], r"--report: a name ending in \.md, \.json, \.xml expected; got 'out\.html'"),
-        ([], "NEWEST", [], "--compare-with: NEWEST cannot be read"),
+        ([], "NEWEST", [], "--compare-with: PINNED, LAST or a report FILE.json expected; NEWEST cannot be read"),
     ],
 )
 def test_wrong_use_is_told_before_anything_is_asked(
@@ -50,11 +50,11 @@ def answer(question: str) -> str:
     return ANSWERS.get(question, question)
 
 
-async def made(tmp_path: Path, *, wrong: int = 0, judge: str = "scripted", **checks: Any) -> Report:
-    """A run of twelve items of which so many are answered wrongly."""
+async def made(tmp_path: Path, *, wrong: int = 0, judge: str = "scripted", items: int = 12, **checks: Any) -> Report:
+    """A run of so many items of which so many are answered wrongly."""
     ANSWERS.clear()
     ANSWERS.update({f"q{number}": f"wrong {number}" for number in range(wrong)})
-    file = write_set(tmp_path / "faq.jsonl")
+    file = write_set(tmp_path / "faq.jsonl", items)
     target = {"kind": "python", "callable": f"{__name__}:answer"}
     gold = Gold.model_validate({"set": str(file), "store": str(tmp_path / "runs"), "target": target})
     no = {Vocabulary.RECALL: ["missed"], Vocabulary.SUPPORT: ["contradicted"]}
@@ -89,6 +89,15 @@ async def test_what_a_run_is_compared_with(tmp_path: Path) -> None:
 
     other = await made(tmp_path, judge="another", compare_with="PINNED")
     assert other.failures == ("compare-with: PINNED has no item in common that this judge scored",)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("items", "told"), [(7, False), (8, True)])
+async def test_a_set_that_is_too_small_for_a_fall_to_be_told_says_so(tmp_path: Path, items: int, told: bool) -> None:
+    await made(tmp_path, items=items)
+    fell = await made(tmp_path, items=items, wrong=items, compare_with="LAST")
+    assert bool(fell.failures) == told
+    assert fell.notes == (() if told else ("compare-with: no fall can be told of 7 items; at least 8 must get worse",))
 
 
 @pytest.mark.anyio

@@ -38,7 +38,7 @@ def test_every_format_names_the_items_and_why_the_check_failed(tmp_path: Path) -
         assert all(words in each.replace("\\", "") for each in text.values()), words
     assert "- i01 got wrong (1.00 to 0.00): q1" in text[".md"]
     assert "| factual | 0.500 |" in text[".md"]
-    assert "- FP: No." in text[".md"]
+    assert "- claimed, but not in the reference: No." in text[".md"]
 
 
 def test_junit_counts_wrong_answers_as_failures_and_missing_ones_as_errors(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_junit_counts_wrong_answers_as_failures_and_missing_ones_as_errors(tmp_p
         "errors": "1",
     }
     said = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
-    assert said == {"factual": ["failure"], "i00": [], "i01": ["failure"], "i02": ["error"]}
+    assert said == {"factual": ["failure"], "i00: q0": [], "i01: q1": ["failure"], "i02: q2": ["error"]}
 
 
 def test_a_json_report_holds_the_run_that_a_later_one_is_compared_with(tmp_path: Path) -> None:

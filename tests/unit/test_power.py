@@ -80,6 +80,12 @@ def test_check_tells_scores_hours_and_cost_at_the_traffic_and_threshold_in_force
     assert "8 detectors" in assumed
 
 
+@pytest.mark.parametrize(("per_day", "unit"), [(30, "days"), (3_000, "hours"), (100_000, "minutes")])
+def test_check_tells_the_time_in_a_unit_that_people_read(per_day: int, unit: str) -> None:
+    _, _, fall, *_ = report(priced(), per_day)
+    assert f" {unit};" in fall
+
+
 @pytest.mark.parametrize(
     ("config", "told"),
     [

@@ -91,12 +91,16 @@ def report(config: Config, given: int | None) -> Iterator[str]:
     )
 
 
+_UNITS = (("days", 1), ("hours", 24), ("minutes", 24 * 60))
+"""How many of each are a day; the first of which it takes two at least is told."""
+
+
 def _range(scores: float, per_day: float) -> str:
-    hours = scores / per_day * 24
-    digits = 0 if hours >= 10 else 1
-    return (
-        f"{scores:,.0f} to {_UNLUCKY * scores:,.0f} scores, {hours:,.{digits}f} to {_UNLUCKY * hours:,.{digits}f} hours"
-    )
+    days = scores / per_day
+    unit, of_a_day = next((unit, part) for unit, part in _UNITS if _UNLUCKY * days * part >= 2 or unit == "minutes")
+    least, most = days * of_a_day, _UNLUCKY * days * of_a_day
+    digits = 0 if least >= 10 else 1
+    return f"{scores:,.0f} to {_UNLUCKY * scores:,.0f} scores, {least:,.{digits}f} to {most:,.{digits}f} {unit}"
 
 
 def _cost(config: Config, scores: float) -> str:

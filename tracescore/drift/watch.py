@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter
@@ -100,7 +101,9 @@ class DriftWatch:
                 self._told[population, kind] = told
 
     def _tell(self, kind: Kind, onset: float) -> _Told:
-        _log.warning("event=change_detected detector=%s against=%s onset=%.0f", kind.name, kind.against, onset)
+        since = datetime.fromtimestamp(onset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        said = 'event=change_detected detector=%s against=%s since=%s advice="%s"'
+        _log.warning(said, kind.name, kind.against, since, "the page and tracescore baseline show say where to look")
         return _Told(self._clock(), onset)
 
     def verdict(self, population: Population) -> Verdict:
@@ -207,14 +210,10 @@ class DriftWatch:
 
     def _releases(self) -> Iterator[Metric]:
         about = "of the newest release less that of the one before, at this moment."
-        suffixes = ("", "_lower", "_upper")
+        limits = {"": "Mean", "_lower": "Lower 95 % limit of the mean", "_upper": "Upper 95 % limit of the mean"}
         families = [
-            GaugeMetricFamily(
-                f"tracescore_drift_release_change{suffix}_ratio",
-                f"Mean{suffix.replace('_', ', ')} {about}",
-                labels=LABELS,
-            )
-            for suffix in suffixes
+            GaugeMetricFamily(f"tracescore_drift_release_change{suffix}_ratio", f"{limit} {about}", labels=LABELS)
+            for suffix, limit in limits.items()
         ]
         for population, kind, _ in self.family.chosen(None, None):
             compared = self.family.watched[population].releases.compared(kind)

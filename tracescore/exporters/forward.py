@@ -69,7 +69,7 @@ class Forwarder:
     """Relays to one destination. `over_http` and `over_grpc` say which protocols it takes."""
 
     def __init__(self, settings: Forward, registry: CollectorRegistry) -> None:
-        self._http = settings.http and settings.http.rstrip("/")
+        self._http = settings.http and settings.http.rstrip("/").removesuffix("/v1/traces")
         self._grpc = settings.grpc
         self._timeout = settings.timeout
         self._in_flight = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import ceil, fsum, log2
 
 from tracescore.formulas import mcnemar_p, sign_flip_p
 from tracescore.gold.results import GOLD_MEASURES, GoldMeasure, ItemOutcome, Run
@@ -16,6 +16,8 @@ from tracescore.gold.results import GOLD_MEASURES, GoldMeasure, ItemOutcome, Run
 REFERENCE_RUNS = 3
 P_LIMIT = 0.005
 """One-sided; with the tolerance, what makes a fall of a mean news."""
+FEWEST = ceil(-log2(P_LIMIT))
+"""Items that all have to get worse for that: of n signs, all are the same by chance in one case of 2 to the n."""
 RIGHT = 0.5
 """From this value of the factual part (or else of correctness) on, an answer counts as right for flips."""
 

@@ -46,7 +46,7 @@ def load(path: Path, name: str | None = None) -> GoldSet:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
+        raise ConfigError([f"gold.set: {path} cannot be read from {Path.cwd()}: {error.strerror}"]) from None
     except UnicodeDecodeError:
         raise ConfigError([f"{path}: is not UTF-8 text"]) from None
     problems: list[tuple[int, str]] = []

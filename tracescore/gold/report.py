@@ -24,6 +24,8 @@ from tracescore.gold.results import ItemOutcome, Run
 _READER = TypeAdapter(Run)
 _LONGEST = 1_000
 """Characters of a text in Markdown."""
+_WRONG = {"FP": "claimed, but not in the reference", "missed": "left out", "contradicted": "contradicts the reference"}
+"""Verdicts on claims that make an answer wrong, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,9 @@ def read_run(path: Path) -> Run:
     try:
         return _READER.validate_python(json.loads(path.read_bytes())["run"])
     except OSError as error:
-        raise UsageError(f"--compare-with: {path} cannot be read: {error.strerror}") from None
+        raise UsageError(
+            f"--compare-with: PINNED, LAST or a report FILE.json expected; {path} cannot be read: {error.strerror}"
+        ) from None
     except (ValueError, KeyError, TypeError, ValidationError):
         raise UsageError(f"--compare-with: {path} is no report that --report FILE.json wrote") from None
 
@@ -136,8 +140,8 @@ def _item(item: ItemOutcome) -> Iterator[str]:
     if values:
         yield f"- {values}"
     for claim in item.claims:
-        if claim["verdict"] in ("FP", "missed", "contradicted"):
-            yield f"- {claim['verdict']}: {_md(claim['text'])}"
+        if claim["verdict"] in _WRONG:
+            yield f"- {_WRONG[claim['verdict']]}: {_md(claim['text'])}"
 
 
 def _md(text: str) -> str:
@@ -202,7 +206,8 @@ def _cases(outcomes: Sequence[ItemOutcome], wrong: set[str], failures: Sequence[
         ET.SubElement(case, "failure", {"message": _xml(failure)})
         yield case
     for item in outcomes:
-        case = ET.Element("testcase", {"classname": "tracescore.gold.items", "name": _xml(item.id)})
+        name = _xml(f"{item.id}: {item.question}")
+        case = ET.Element("testcase", {"classname": "tracescore.gold.items", "name": name})
         if item.outcome != "scored":
             ET.SubElement(case, "error", {"message": _xml(f"{item.reason}: {item.detail}")}).text = _xml(item.question)
         elif item.id in wrong:

@@ -98,7 +98,7 @@ VERDICT_MEANINGS: Mapping[str, str] = {
     "pending": "Fixed items are being scored to see whether it is the judge.",
     "product": "Fixed items score as before: it is not the judge.",
     "judge": "",
-    "unattributed": "Whether it is the judge is not known.",
+    "unattributed": "Whether it is the judge is not known: no fixed items (drift.anchors) tell.",
 }
 
 GOOD_VERDICTS = frozenset({"supported", "covered", "TP"})
