@@ -167,6 +167,15 @@ async def test_nothing_is_kept_longer_than_the_deadline_and_its_scores_are_late(
     assert rig.settled == [about(1).interaction.key]
 
 
+async def test_a_clock_that_is_set_back_keeps_nothing_longer(sink: Sink, rig: Rig) -> None:
+    rig.take(1)
+    rig.now -= 3_600
+    rig.take(2)
+    rig.hold.tick()
+    assert [each["name"] for each in (await sink.awaited(spans=1)).spans] == ["span 1"]
+    assert rig.value("held_spans") == 1
+
+
 async def test_a_span_that_is_sent_again_is_kept_once_and_another_version_of_it_too(sink: Sink, rig: Rig) -> None:
     rig.take(1, attrs={"k": "v"})
     rig.take(1, attrs={"k": "v"})

@@ -96,11 +96,11 @@ class Hold:
             self._let_go(span, "no_target", span.request)
 
     def tick(self) -> None:
-        """Lets go what was kept back for too long."""
-        oldest = self._clock() - self._settings.deadline
+        """Lets go what was kept back for too long, or since a moment that the clock was set back from."""
+        now, deadline = self._clock(), self._settings.deadline
         while self._since:
             span, since = next(iter(self._since.items()))
-            if since > oldest:
+            if abs(now - since) < deadline:
                 return
             self._let_go(span, "deadline", span.request)
 
