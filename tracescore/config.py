@@ -297,7 +297,7 @@ class Forward(Section):
     deadline: Duration = 30.0
     """With `attach: hold`: how long a span is kept back at most."""
     max_held: Size = Field(default=128 * 2**20, ge=2**20)
-    """With `attach: hold`: bytes that may be kept back; beyond them spans go on at once."""
+    """With `attach: hold`: bytes that may be kept back or on their way then; beyond them spans go on at once."""
 
     @model_validator(mode="after")
     def _somewhere(self) -> Forward:

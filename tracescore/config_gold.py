@@ -19,6 +19,8 @@ _STEP = re.compile(r"[^.\s]+")
 
 def _cron(value: str) -> str:
     try:
+        if len(value.split()) != 5:  # CronSim takes a sixth for seconds: a set a second
+            raise CronSimError("five fields expected")
         CronSim(value, datetime.now(UTC))
     except CronSimError as error:
         raise ValueError(f"a cron expression expected, such as 0 3 * * * (daily at 3): {error}") from None

@@ -167,6 +167,15 @@ async def test_nothing_is_kept_longer_than_the_deadline_and_its_scores_are_late(
     assert rig.settled == [about(1).interaction.key]
 
 
+async def test_a_clock_that_is_set_back_keeps_nothing_longer(sink: Sink, rig: Rig) -> None:
+    rig.take(1)
+    rig.now -= 3_600
+    rig.take(2)
+    rig.hold.tick()
+    assert [each["name"] for each in (await sink.awaited(spans=1)).spans] == ["span 1"]
+    assert rig.value("held_spans") == 1
+
+
 async def test_a_span_that_is_sent_again_is_kept_once_and_another_version_of_it_too(sink: Sink, rig: Rig) -> None:
     rig.take(1, attrs={"k": "v"})
     rig.take(1, attrs={"k": "v"})
@@ -207,6 +216,38 @@ async def test_what_is_refused_for_good_is_counted_and_given_up(sink: Sink, rig:
     await rig.hold.close()
     assert rig.value("dropped_spans_total", reason="refused") == 1
     assert len(rig.gone) == 1
+
+
+async def test_a_span_that_is_refused_takes_no_other_with_it(sink: Sink, rig: Rig) -> None:
+    sink.script("traces", times=2, status=400)  # all three together, then the first of them
+    for number in (1, 2, 3):
+        rig.take(1, trace=number)
+        rig.hold.read(trace_id(number), set())
+    arrived = (await sink.awaited(spans=2)).spans
+    assert [each["trace_id"] for each in arrived] == [trace_id(2).hex(), trace_id(3).hex()]
+    await rig.hold.close()
+    assert rig.value("dropped_spans_total", reason="refused") == 1
+    assert rig.value("delivered_spans_total") == 2
+    assert len(rig.gone) == 3
+
+
+async def test_a_message_that_is_too_large_for_grpc_does_not_block_those_behind_it(sink: Sink, rig: Rig) -> None:
+    sink.script("traces", times=1, status=429)
+    rig.take(1, envelope=GRPC)
+    rig.hold.read(trace_id(1), set())
+    await sink.awaited(requests=1)
+    rig.take(2, trace=2, envelope=GRPC)
+    rig.hold.read(trace_id(2), set())
+    assert [each["name"] for each in (await sink.awaited(spans=1)).spans] == ["span 2"]
+    assert rig.value("dropped_spans_total", reason="refused") == 1
+
+
+async def test_what_the_destination_does_not_take_counts_as_kept_back(sink: Sink) -> None:
+    async with rig_of(sink, http="http://127.0.0.1:9", max_held="1MiB") as rig:
+        rig.take(1, attrs={"k": "x" * 2**20})
+        rig.hold.read(trace_id(1), set())
+        assert rig.value("held_bytes") == 0
+        assert not rig.hold.wanted([raw_span(span(2, attrs={"gen_ai.system": "x"}))])
 
 
 async def test_at_the_end_everything_goes_and_what_is_not_taken_stays_in_the_spool(sink: Sink) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -106,6 +107,15 @@ async def test_too_large_is_resource_exhausted_without_retry_info(receiver, comp
     assert not [key for key, _ in refusal.trailing_metadata() if key.endswith("-bin")]
     if compression:
         assert receiver.value("refused_requests_total", reason="too_large") == 1
+
+
+async def test_a_refused_request_leaves_nothing_that_only_the_garbage_collector_could_find(receiver) -> None:
+    gc.disable()
+    try:
+        assert (await receiver.refusal(TRACES, b"\xff")).code() is grpc.StatusCode.INVALID_ARGUMENT
+        assert not [each for each in gc.get_objects() if type(each) is grpc.aio.AbortError]
+    finally:
+        gc.enable()
 
 
 async def until_refused(receiver: Receiving) -> None:

@@ -117,3 +117,15 @@ def test_nothing_is_left_of_a_json_request_of_which_all_is_kept_back() -> None:
     rest, alone = part(body, as_bytes({(1, 1)}), json=True)
     assert rest is None
     assert len(alone) == 1
+
+
+def test_spans_that_cannot_be_read_stay_as_they_are_beside_one_that_is_kept_back() -> None:
+    body = ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=[span(1), span(2, name="no text")])])]
+    ).SerializeToString()
+    body = body.replace(b"no text", b"\xff\xfe\x80text")
+    rest, (one,) = part(body, as_bytes({(1, 1)}), json=False)
+    assert one.request.endswith(span(1).SerializeToString())
+    assert rest is not None
+    assert rest.count(b"\xff\xfe\x80text") == body.count(b"\xff\xfe\x80text") == 1
+    assert not part(body, as_bytes({(1, 1), (1, 2)}), json=False).rest

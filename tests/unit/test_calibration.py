@@ -123,6 +123,8 @@ def test_lines_by_hand_need_measure_score_and_label_and_others_are_never_put_tog
         (line(judged=["covered"], labelled=["good"]), "labelled: of covered, partial, missing expected; got 'good'"),
         (line(measure="answer_relevancy", judged=["x"], labelled=["relevant"]), "judged: of nothing expected"),
         (line(unlabelled={"weight": 1}), "unlabelled: the sums weight, weighted_score"),
+        (line(unlabelled=dict.fromkeys(Sums._fields, 1e308)), "unlabelled: the sums weight, weighted_score"),
+        (line(unlabelled=dict.fromkeys(Sums._fields, True)), "unlabelled: the sums weight, weighted_score"),
     ],
 )  # fmt: skip
 def test_a_line_that_cannot_be_read_is_named_with_what_is_expected(text: bytes, why: str) -> None:
@@ -143,6 +145,11 @@ def test_the_report_says_to_which_side_the_judge_is_off(score: float, label: flo
     assert lines[2].startswith(f"  judge {score:.3f}, people {label:.3f}: off by {score - label:+.3f} (")
     assert lines[2].endswith(told)
     assert lines[3].startswith(f"  corrected mean {label:.3f} (")
+
+
+def test_names_in_the_report_cannot_move_the_cursor_or_begin_a_line() -> None:
+    lines = list(report({GROUP._replace(service="a\x1b[31m\nb", judge="\r"): Sample(drawn(1, 0.5, 0.5))}))
+    assert all(line.isprintable() for line in lines)
 
 
 def test_the_report_shows_verdicts_as_a_table() -> None:

@@ -14,10 +14,11 @@ from prometheus_client import CollectorRegistry
 from tests.results import NOW, SettableClock, interaction
 from tracescore.config import Sampling
 from tracescore.config_drift import Baseline, Drift
+from tracescore.drift.anchors import Anchors
 from tracescore.drift.baseline import DAY
 from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.watch import DriftWatch
-from tracescore.model import LIVE_MEASURES, Result, Score
+from tracescore.model import LIVE_MEASURES, Interaction, Result, Score
 
 pytestmark = pytest.mark.anyio
 
@@ -181,6 +182,38 @@ async def test_a_target_that_was_changed_begins_anew_at_a_restart() -> None:
     app.watch.resume(saved)
     assert app.metric("evidence_days", detector="faithfulness", against="target") == 0
     assert app.metric("scores", detector="faithfulness") > 250, "what was learned is not lost"
+
+
+async def test_a_change_that_was_told_by_a_detector_that_is_gone_is_none_after_a_restart() -> None:
+    app = App(targets={"faithfulness": 0.9})
+    await app.answer(1_200, faithfulness=0.3)
+    assert app.metric("detected", detector="faithfulness", against="target") == 1
+    saved, app.registry = app.watch.totals(), CollectorRegistry()
+    app.watch = app.watching(baseline=Baseline(scores=200, days=1), targets={})
+    app.watch.anchors = Anchors([interaction(1)], rescored, app.clock, DAY)
+    app.watch.resume(saved)
+    assert app.states("verdict") == {"none"}
+
+
+async def rescored(anchor: Interaction) -> Result:
+    raise AssertionError(anchor)
+
+
+async def test_a_clock_that_was_years_ahead_does_not_blind_the_detectors() -> None:
+    app = App()
+    right = app.clock.now
+    app.clock.now += 1_000 * DAY
+    await app.answer(100)
+    app.clock.now = right
+    await app.answer(1_000)
+    assert app.metric("learning", detector="faithfulness") == 0
+    app.clock.now += 1_000 * DAY
+    await app.answer(1)
+    app.clock.now -= 1_000 * DAY
+    app.watch.reset("shop", None)
+    await app.answer(700)
+    await app.answer(300, faithfulness=0.2)
+    assert app.metric("detected", detector="faithfulness") == 1
 
 
 async def test_reset_learns_anew_what_was_chosen_and_pin_ends_learning() -> None:

@@ -144,8 +144,13 @@ OK = '{"question": "q", "reference": "r"}'
         ("set.jsonl", '{"question": "q", "reference": "r", "tags": ["a", ""], "weight": 0, "id": ""}', [
             "1: id: a name of 1 to 128 printable characters expected",
             "1: tags: a list of texts, none of them blank, expected",
-            "1: weight: a number above 0 expected; got '0'",
+            "1: weight: a number above 0, at most 1,000,000, expected; got '0'",
         ]),
+        ("set.jsonl", '{"question": "q", "reference": "r", "weight": 1e308}', [
+            "1: weight: a number above 0, at most 1,000,000, expected; got '1e+308'",
+        ]),
+        ("set.yaml", "- ? [a, b]\n  : c\n  question: q\n  reference: r\n", ["1: is not YAML: found unhashable key"]),
+        ("set.yaml", "- question: q\n  reference: \a\n", ["2: is not YAML: special characters are not allowed"]),
         ("set.jsonl", '{"question": "q", "reference": "r", "history": [{"role": "system", "content": "x"}]}', [
             "1: history: a list of turns {role: user or assistant, content: text} expected",
         ]),

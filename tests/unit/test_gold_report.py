@@ -71,6 +71,7 @@ def test_text_of_others_stays_text(tmp_path: Path, hostile: str) -> None:
     assert "<script>" not in text[".md"].replace("\\<script\\>", "")
     assert sum(line.startswith("# ") for line in text[".md"].splitlines()) == 1
     for line in text[".md"].splitlines():
+        assert line.isprintable()
         assert not line.startswith("---")
 
 

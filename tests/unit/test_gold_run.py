@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -266,6 +267,38 @@ def test_a_database_of_something_else_is_left_alone(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match=r"gold\.store: .*theirs is of another version or program"):
             Store(tmp_path / "theirs")
         assert db.execute("SELECT name FROM sqlite_schema").fetchall() == [("theirs",)]
+
+
+async def test_a_store_whose_results_are_damaged_is_one_line(tmp_path: Path) -> None:
+    file = write_set(tmp_path / "s.jsonl")
+    await runner(file, ECHO).run("hand")
+    with closing(sqlite3.connect(tmp_path / "runs")) as db, db:
+        db.execute("UPDATE outcomes SET content = x'7b7b'")
+    with pytest.raises(UsageError, match=r"gold\.store: run 1 in .* cannot be read"):
+        runner(file, ECHO)
+
+
+async def test_a_store_that_breaks_while_the_service_runs_ends_nothing_and_is_told_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tracescore.gold.runner._LOOK_EVERY", 0.01)
+    of = runner(write_set(tmp_path / "s.jsonl"), ECHO)
+    (tmp_path / "runs").write_bytes(b"no database " * 1_000)
+    looked, looks = anyio.Event(), iter(range(5))
+    version, loop = of.store.version, asyncio.get_running_loop()
+
+    def look() -> tuple[Any, ...]:
+        if next(looks, None) is None:
+            loop.call_soon_threadsafe(looked.set)
+        return version()
+
+    monkeypatch.setattr(of.store, "version", look)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(of.keep_running, anyio.Event())
+        with anyio.fail_after(30):
+            await looked.wait()
+        tasks.cancel_scope.cancel()
+    assert caplog.text.count("event=gold_store_failed") == 1
 
 
 def test_only_the_owner_can_read_the_store(tmp_path: Path) -> None:

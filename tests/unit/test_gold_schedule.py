@@ -67,6 +67,22 @@ def test_a_good_run_of_another_process_counts() -> None:
     assert of.due(NIGHT + 2) is None
 
 
+YEARS = 9_000 * 24 * HOUR
+
+
+def test_a_clock_that_was_ahead_puts_nothing_off() -> None:
+    of = schedule(NOON + YEARS)
+    assert of.expected == NIGHT, "the last good run is of a time to come"
+    assert of.due(NIGHT) == "schedule"
+    of = schedule()
+    assert of.due(NOON + YEARS) == "overdue"
+    of.began(NOON + YEARS)
+    of.succeeded(NOON + YEARS)
+    assert of.due(NOON) is None
+    assert of.expected == NIGHT
+    assert of.due(NIGHT) == "schedule"
+
+
 def test_the_first_sight_of_a_new_release_is_a_reason_and_only_the_first() -> None:
     of = schedule()
     assert not of.saw("shop", "1")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import anyio
+import anyio.to_thread
 import pytest
 from opentelemetry import trace
 
@@ -240,6 +242,40 @@ def raises(question: str) -> str:
     raise KeyError("secret")
 
 
+def exits(question: str) -> str:
+    raise SystemExit(3)
+
+
+async def exits_later(question: str) -> str:
+    raise SystemExit(3)
+
+
+def one_passage(question: str) -> Any:
+    return {"answer": "a", "contexts": "P."}
+
+
+def read_once(question: str) -> Any:
+    return {"answer": "a", "contexts": (text for text in ["P."])}
+
+
+def wrapped(question: str) -> Any:
+    return with_everything(question, history=[], contexts=["P."])
+
+
+class Stuck:
+    """A function that does not come back before it is told to."""
+
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+
+    def __call__(self, question: str) -> str:
+        self.go_on.wait()
+        return ""
+
+
+stuck = Stuck()
+
+
 async def never(question: str) -> str:
     await anyio.sleep_forever()
     return ""
@@ -264,6 +300,10 @@ async def test_a_function_gets_what_it_names_and_may_return_all_three() -> None:
     [
         ("wrong", "no_answer", "expected; got a mapping with answer"),
         ("raises", "raised", "the function raised KeyError"),
+        ("exits", "raised", "the function raised SystemExit"),
+        ("exits_later", "raised", "the function raised SystemExit"),
+        ("one_passage", "no_answer", "contexts: a list of texts expected"),
+        ("read_once", "no_answer", "contexts: a list of texts expected"),
         ("never", "timeout", "no answer within 0.05 s (gold.timeout)"),
     ],
 )
@@ -271,6 +311,21 @@ async def test_a_function_that_gives_no_answer_is_told_as_that(name: str, reason
     said = await failed(python(name), within=0.05 if name == "never" else 10.0)
     assert said.reason == reason
     assert said.detail.endswith(detail)
+
+
+async def test_a_plain_function_may_give_what_is_to_be_awaited() -> None:
+    assert (await answered(python("wrapped"))).contexts == ("P.",)
+
+
+async def test_a_function_that_never_comes_back_blocks_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(anyio.to_thread.current_default_thread_limiter(), "total_tokens", 1)
+    try:
+        assert (await failed(python("stuck"), within=0.05)).reason == "timeout"
+        assert await anyio.to_thread.run_sync(lambda: 5) == 5
+        left = [thread for thread in threading.enumerate() if thread.name == "gold"]
+        assert all(thread.daemon for thread in left), "the process can end"
+    finally:
+        stuck.go_on.set()
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,16 @@ async def test_spans_kept_back_come_back_with_their_envelopes_until_they_were_pa
     file.close()
 
 
+async def test_a_span_kept_back_for_two_tenants_stays_for_the_one_it_was_not_passed_on_to(rig: Rig) -> None:
+    rig.start()
+    await rig.commit(Pieces([], [], NOW, [kept_back(1), kept_back(1, "two")]))
+    await rig.commit(PassedOn([kept_back(1)]))
+    await rig.spool.close()
+    file, stored = reopened(rig.path)
+    assert list(stored.withheld()) == [(kept_back(1, "two"), NOW)]
+    file.close()
+
+
 async def test_what_is_owed_to_an_exporter_that_is_there_no_more_is_forgotten(rig: Rig) -> None:
     rig.start()
     await rig.commit(Finished(result(relevancy(0.5)), ["otlp", "phoenix"]))

@@ -268,6 +268,15 @@ class Detector:
         for stratum in self.tested.values():
             stratum.restart()
 
+    def set_back(self, now: float) -> None:
+        """The clock was set back to `now`: what was known of later moments is of now."""
+        for sample in self.learning.values():
+            sample.last = min(sample.last, now)
+        for stratum in self.tested.values():
+            stratum.last = min(stratum.last, now)
+        if self._look is not None:
+            self._look = min(self._look, now + self._period)
+
     @property
     def _period(self) -> float:
         return self._settings.baseline.days * DAY

@@ -27,6 +27,9 @@ MOST_POPULATIONS = 20
 _FORGOTTEN = 7 * 86_400.0
 """Seconds of silence after which a service that is still being learned gives way to a new one."""
 
+_SET_BACK = 3_600.0
+"""Seconds that a result may lie before the newest known moment; beyond them the clock was wrong before."""
+
 Population = tuple[str, str]
 """Service and environment."""
 
@@ -66,6 +69,7 @@ class Family:
         """Shows a result to the detectors of its service; False when there was no room for one more service."""
         if not self._same_judge(result):
             return True
+        self._follow_clock(result.finished)
         interaction = result.interaction
         population = label(interaction.service), label(interaction.environment)
         at = min(result.ended, result.finished)  # an app's clock may run fast
@@ -91,6 +95,18 @@ class Family:
             detector = of_service.detectors[each.kind]
             weights = {"weight": each.weight, "max_weight": self._max_weight}
             detector.take(each.at, each.stratum, each.score, **weights, threshold=self.threshold)
+
+    def _follow_clock(self, now: float) -> None:
+        """Nothing may wait for moments that a wrong clock has seen: no time would pass until they come again."""
+        newest = max((each.last for each in self.watched.values()), default=now)
+        if now >= newest - _SET_BACK:
+            return
+        _log.warning("event=clock_set_back seconds=%.0f", newest - now)
+        self._conversations.set_back(now)
+        for watched in self.watched.values():
+            watched.last = min(watched.last, now)
+            for detector in watched.detectors.values():
+                detector.set_back(now)
 
     def _same_judge(self, result: Result) -> bool:
         """False for a result of an earlier epoch; with a new judge or epoch everything is learned anew."""

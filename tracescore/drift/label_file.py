@@ -17,7 +17,11 @@ from tracescore.drift.calibration import ANSWERS, JUDGED, Calibration, Group, La
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.errors import UsageError
 from tracescore.formulas import Known
+from tracescore.labels import label as label_value
 from tracescore.model import LiveMeasure
+
+_LARGEST_SUM = 1e30
+"""More than any service can have added up; the squares of what is larger are no numbers."""
 
 
 def label_line(group: Group, label: Label, **more: Any) -> dict[str, Any]:
@@ -97,9 +101,13 @@ def _probability(row: Mapping[str, Any], name: str) -> float | None:
 
 def _sums(given: Any) -> WeightedSums:
     known = isinstance(given, Mapping) and set(given) == set(WeightedSums._fields)
-    if not known or not all(isinstance(each, int | float) and each >= 0 for each in given.values()):
+    if not known or not all(_is_sum(each) for each in given.values()):
         raise ValueError(f"unlabelled: the sums {', '.join(WeightedSums._fields)} expected; got {str(given)[:40]!r}")
     return WeightedSums(**given)
+
+
+def _is_sum(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LARGEST_SUM
 
 
 def _shown(row: Mapping[str, Any], name: str) -> str:
@@ -115,8 +123,9 @@ def report(samples: Mapping[Group, Sample]) -> Iterator[str]:
     if not told:
         yield "No labels: nothing to compare the judge with."
     for group, found in told:
-        where = " ".join(part for part in (group.service, group.environment, group.context_source) if part)
-        yield f"{group.measure}{f' of {where}' if where else ''}{f', judge {group.judge}' if group.judge else ''}" + (
+        where = " ".join(label_value(part) for part in (group.service, group.environment, group.context_source) if part)
+        judge = f", judge {label_value(group.judge)}" if group.judge else ""
+        yield f"{group.measure}{f' of {where}' if where else ''}{judge}" + (
             f" epoch {group.epoch}" if group.epoch else ""
         )
         yield f"  labelled answers {found.labels} (effective {found.difference.effective_count:.0f})"

@@ -140,6 +140,12 @@ class Conversations:
         while len(self._open) > _MOST_OPEN:
             yield from self._closed(next(iter(self._open)))
 
+    def set_back(self, now: float) -> None:
+        """The clock was set back to `now`: what was known of later moments is of now."""
+        self._now = min(self._now, now)
+        for each in self._open.values():
+            each.first, each.last = min(each.first, now), min(each.last, now)
+
     def _silent(self) -> Iterator[Observation]:
         while self._open:
             key, oldest = next(iter(self._open.items()))

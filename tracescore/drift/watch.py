@@ -295,8 +295,11 @@ class DriftWatch:
             _log.warning("event=baseline_reset cause=version")
             return
         self.family.resume(totals["family"])
+        known = {(population, kind) for population, kind, _ in self.family.chosen(None, None)}
         for service, environment, name, against, at, onset in totals["told"]:
-            self._told[(service, environment), Kind(name, against)] = _Told(at, onset)
+            told_of = (service, environment), Kind(name, against)
+            if told_of in known:  # it may not be configured any more
+                self._told[told_of] = _Told(at, onset)
         if self.anchors and totals["anchors"]:
             self.anchors.resume(totals["anchors"])
 

@@ -21,9 +21,10 @@ from prometheus_client import CollectorRegistry, Counter, Histogram
 from yarl import URL
 
 from tracescore.config import Forward
-from tracescore.exporters.otlp_transports import rejected_spans
+from tracescore.exporters.otlp_transports import rejected_spans, retry_info
 from tracescore.exporters.sending import Answer
 from tracescore.model import Envelope
+from tracescore.retrying import retry_after
 from tracescore.wire import compress
 
 Headers = list[tuple[bytes, bytes]]
@@ -159,22 +160,30 @@ class Forwarder:
             return grpc.StatusCode.OK, "", (), reply
 
     async def deliver(self, envelope: Envelope, body: bytes) -> Answer:
-        """Passes on a request of traces that was kept back, once; `body` is plain."""
+        """Passes on a request of traces that was kept back, once; `body` is plain.
+
+        Here nobody else decides what to try again: so RESOURCE_EXHAUSTED, which is also what a message that is too
+        large gets, is an "again" only with RetryInfo, as the OTLP specification has it.
+        """
+        after = None
         if envelope.wire == "http":
             sent = await self.send_http(envelope.target, envelope.headers, compress(body, envelope.encoding))
             if sent is None:
                 return Answer("again", "no answer")
             outcome, detail, reply = _http_outcome(sent[0]), f"HTTP {sent[0]}", sent[2]
+            after = retry_after({name.decode("latin-1"): value.decode("latin-1") for name, value in sent[1]})
         else:
             metadata = [
                 (key.decode(), value if key.endswith(b"-bin") else value.decode()) for key, value in envelope.headers
             ]
             gzip = bool(envelope.encoding)
             code, _, trailers, reply = await self.send_grpc(envelope.target, metadata, body, gzip=gzip, remaining=None)
-            outcome, detail = _grpc_outcome(code, trailers), code.name
+            outcome, detail, after = _grpc_outcome(code, trailers), code.name, retry_info(trailers)
+            if code is grpc.StatusCode.RESOURCE_EXHAUSTED and after is None:
+                outcome = "refused"
         if outcome == "accepted":
             return Answer("accepted", rejected=0 if envelope.json else rejected_spans(reply))
-        return Answer("refused" if outcome == "refused" else "again", detail)
+        return Answer("refused" if outcome == "refused" else "again", detail, after=after)
 
     @staticmethod
     def lasting(headers: Iterable[tuple[bytes, bytes]]) -> Headers:

@@ -62,11 +62,13 @@ class Hold:
     def wanted(self, spans: Iterable[RawSpan]) -> set[tuple[bytes, bytes]]:
         """Trace id and span id of those that are to be kept back: they may get scores, and there is room for them.
 
+        What was let go and not yet taken needs room as well, or a destination that is away would fill the memory.
         These are the spans of a convention and those above them, which end, and so come, after them.
         """
         found: set[tuple[bytes, bytes]] = set()
         parents: set[tuple[bytes, bytes]] = set()
-        for span in spans if self._bytes < self._settings.max_held else ():
+        room = self._bytes + self._outbox.size < self._settings.max_held
+        for span in spans if room else ():
             ids = span.trace_id, span.span_id
             if ids in parents or span.span_id in self._parents.get(span.trace_id, ()) or self._marked(span):
                 found.add(ids)
@@ -94,11 +96,11 @@ class Hold:
             self._let_go(span, "no_target", span.request)
 
     def tick(self) -> None:
-        """Lets go what was kept back for too long."""
-        oldest = self._clock() - self._settings.deadline
+        """Lets go what was kept back for too long, or since a moment that the clock was set back from."""
+        now, deadline = self._clock(), self._settings.deadline
         while self._since:
             span, since = next(iter(self._since.items()))
-            if since > oldest:
+            if abs(now - since) < deadline:
                 return
             self._let_go(span, "deadline", span.request)
 

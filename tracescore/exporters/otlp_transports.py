@@ -130,7 +130,7 @@ def _http_answer(signal: Signal, posted: Posted) -> Answer:
 
 
 def _grpc_answer(error: grpc.aio.AioRpcError) -> Answer:
-    code, after = error.code(), _retry_info(error)
+    code, after = error.code(), retry_info(error.trailing_metadata() or ())
     again = code in RETRYABLE_GRPC or (code is grpc.StatusCode.RESOURCE_EXHAUSTED and after is not None)
     return Answer("again" if again else "refused", code.name, after=after)
 
@@ -148,10 +148,9 @@ def _rejected(signal: Signal, response: Any) -> int:
     return max(0, int(partial.rejected_spans if signal == "traces" else partial.rejected_log_records))
 
 
-def _retry_info(error: grpc.aio.AioRpcError) -> float | None:
-    """Seconds of the RetryInfo in the status details, None without one."""
-    metadata: Any = error.trailing_metadata() or ()
-    packed = dict(metadata).get("grpc-status-details-bin")
+def retry_info(trailers: Any) -> float | None:
+    """Seconds of the RetryInfo in the status details among gRPC trailers, None without one."""
+    packed = dict(trailers).get("grpc-status-details-bin")
     if not isinstance(packed, bytes):
         return None
     info = RetryInfo()

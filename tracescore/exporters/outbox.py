@@ -1,7 +1,8 @@
 """Spans that were kept back, on their way to where requests are passed on.
 
 They were acknowledged, so they are tried until the destination has taken them or refused them for good. Spans of
-different envelopes never share a request; those of one go in the order in which they were let go.
+different envelopes never share a request; those of one go in the order in which they were let go. Of a request that
+is refused each span is tried alone: what is wrong with one says nothing about the others.
 """
 
 from __future__ import annotations
@@ -55,6 +56,8 @@ class Outbox:
         self._lines: dict[Envelope, _Line] = {}
         self._at_once = asyncio.Semaphore(_AT_ONCE)
         self._idle = asyncio.Event()
+        self.size = 0
+        """Bytes of all requests that wait."""
         prefix = "tracescore_exporters_forward"
         self._delivered = Counter(f"{prefix}_delivered_spans", "Spans kept back, then taken.", registry=registry)
         self._dropped = Counter(
@@ -69,6 +72,7 @@ class Outbox:
         """Queues a request of one span; `end` is called once it has been taken or refused for good."""
         line = self._lines.setdefault(envelope, _Line())
         line.parcels.append(_Parcel(request, end))
+        self.size += len(request)
         self._idle.clear()
         if line.task is None:
             line.task = asyncio.create_task(self._send(envelope, line), name="spans kept back")
@@ -87,9 +91,9 @@ class Outbox:
             _log.warning("event=spans_left_in_spool envelopes=%d", len(tasks))
 
     async def _send(self, envelope: Envelope, line: _Line) -> None:
-        pause = FIRST_BACKOFF
+        pause, alone = FIRST_BACKOFF, 0
         while line.parcels:
-            batch = _batch(line.parcels)
+            batch = [line.parcels[0]] if alone else _batch(line.parcels)
             async with self._at_once:
                 answer = await self._attempt(envelope, batch)
             if answer.outcome == "again":
@@ -97,8 +101,13 @@ class Outbox:
                 pause = min(MAX_BACKOFF, pause * 2)
                 continue
             pause = FIRST_BACKOFF
-            for _ in batch:
+            if answer.outcome == "refused" and len(batch) > 1:
+                alone = len(batch)
+                continue
+            alone = max(0, alone - 1)
+            for parcel in batch:
                 line.parcels.popleft()
+                self.size -= len(parcel.request)
             self._count(answer, len(batch))
             for parcel in batch:
                 parcel.end()

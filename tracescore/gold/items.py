@@ -26,6 +26,8 @@ KEYS = ("id", "question", "reference", "tags", "required", "contexts", "history"
 _LISTS = ("tags", "required", "contexts")
 _LONGEST_TAG = 64
 _LONGEST_ID = 128
+_LARGEST_WEIGHT = 1e6
+"""Squares of weights are added up."""
 
 Row = tuple[int, object]
 """The line a row begins on, and what stands there."""
@@ -86,8 +88,8 @@ def _rows(text: str, path: Path, problems: list[tuple[int, str]]) -> Iterator[Ro
 
 def _yaml_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
     """A list of items, or a mapping with one under `items`."""
-    loader = yaml.BaseLoader(text)
     try:
+        loader = yaml.BaseLoader(text)
         root = loader.get_single_node()
         if isinstance(root, yaml.MappingNode):
             root = next((value for key, value in root.value if key.value == "items"), root)
@@ -100,16 +102,18 @@ def _yaml_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
             yield node.start_mark.line + 1, loader.construct_object(node, deep=True)
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        said = getattr(error, "problem", None) or "nested too deep or broken"
-        problems.append((mark.line + 1 if mark else 1, f"is not YAML: {said}"))
+        line = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0))
+        said = getattr(error, "problem", None) or getattr(error, "reason", None) or "nested too deep or broken"
+        problems.append((line + 1, f"is not YAML: {said}"))
 
 
 def _twice(node: yaml.Node) -> Iterator[tuple[int, str]]:
     seen: set[str] = set()
     for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
-        if key.value in seen:
-            yield key.start_mark.line + 1, f"{key.value}: set twice in one item"
-        seen.add(key.value)
+        name = str(key.value)  # of a key that is no text, which is refused later, whatever
+        if name in seen:
+            yield key.start_mark.line + 1, f"{name}: set twice in one item"
+        seen.add(name)
 
 
 def _json_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
@@ -278,7 +282,7 @@ def _weight(row: Mapping[str, object], complain: Complain) -> float:
         weight = float(given) if isinstance(given, int | float | str) and not isinstance(given, bool) else math.nan
     except (ValueError, OverflowError):
         weight = math.nan
-    if not 0 < weight < math.inf:
-        complain(f"weight: a number above 0 expected; got {str(given)[:40]!r}")
+    if not 0 < weight <= _LARGEST_WEIGHT:
+        complain(f"weight: a number above 0, at most {_LARGEST_WEIGHT:,.0f}, expected; got {str(given)[:40]!r}")
         return 1.0
     return weight

@@ -147,7 +147,8 @@ def _item(item: ItemOutcome) -> Iterator[str]:
 def _md(text: str) -> str:
     """One line of plain text, whatever it holds."""
     cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-    return re.sub(r"([\\`*_\[\]<>|#~!$&])", r"\\\1", " ".join(cut.split()))
+    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in " ".join(cut.split()))
+    return re.sub(r"([\\`*_\[\]<>|#~!$&])", r"\\\1", shown)
 
 
 # ---------------------------------------------------------------- JSON

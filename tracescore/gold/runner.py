@@ -76,6 +76,8 @@ class GoldRunner:
         self._ready = ready
         self._marks, self._evaluate = marks, evaluate
         self._version: object = None
+        self._trouble = ""
+        """What was last said of a store that cannot be used."""
         self._seen: list[tuple[str, str, float]] = []
         self.schedule = Schedule(settings, None, [], clock())
 
@@ -129,12 +131,13 @@ class GoldRunner:
         """No error of one run ends it."""
         resuming = True
         while True:
-            resuming = resuming and self._resumable("resumed") is not None
-            trigger = "resumed" if resuming else self.schedule.due(self.clock())
             try:
+                resuming = resuming and await anyio.to_thread.run_sync(self._resumable, "resumed") is not None
+                trigger = "resumed" if resuming else self.schedule.due(self.clock())
                 if trigger and self._ready():
                     await self.run(trigger)
                 await self.refresh()
+                self._trouble = ""
             except Exception as error:  # noqa: BLE001 - the next run may go better
                 resuming = False
                 self._could_not_run(error)
@@ -146,7 +149,9 @@ class GoldRunner:
         if isinstance(error, ConfigError):
             self._note_broken(error)
         elif isinstance(error, UsageError):
-            _log.error('event=gold_store_failed detail="%s"', _plain(str(error)))
+            if str(error) != self._trouble:  # it is looked at every second
+                _log.error('event=gold_store_failed detail="%s"', _plain(str(error)))
+            self._trouble = str(error)
         else:
             logs.defect(_log, error)
 
@@ -267,7 +272,7 @@ class GoldRunner:
         self.findings = Findings(summaries, comparison, tuple(recent))
         good = next((run for run in recent if run.state == "done"), None)
         if good is not None:
-            self.schedule.succeeded(good.started)
+            self.schedule.succeeded(min(good.started, self.clock()))  # later only by a clock that was ahead
         self._version = version
 
     def compared(self, run: Run) -> Comparison | None:

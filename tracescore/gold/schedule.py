@@ -30,7 +30,8 @@ class Schedule:
         self._again: float | None = None
         self.release: str = settings.release or (releases[-1] if releases else "unknown")
         """The release that answers, as far as is known."""
-        self._next = self.after(now if last_success is None else last_success)
+        self._now = now
+        self._next = self.after(now if last_success is None else min(last_success, now))
         self._never = last_success is None and settings.schedule is not None
         self.expected = self._next
         """When a good run should begin next: in the past while one is overdue. None without a schedule."""
@@ -57,6 +58,9 @@ class Schedule:
 
     def due(self, now: float) -> Trigger | None:
         """Why a run is to begin now; None: it is not."""
+        if now < self._now - _LATE:
+            self._set_back(now)
+        self._now = now
         if self._new is not None:
             return "release"
         if self._never:
@@ -66,6 +70,14 @@ class Schedule:
         if self._next is None or now < self._next:
             return None
         return "overdue" if now - self._next > _LATE else "schedule"
+
+    def _set_back(self, now: float) -> None:
+        """The clock was ahead and is right again: what is due next must not wait until it is as late as that."""
+        self._next = self.after(now)
+        if self.expected is not None and self._next is not None:
+            self.expected = min(self.expected, self._next)
+        if self._again is not None:
+            self._again = min(self._again, now + _AGAIN_AFTER)
 
     def began(self, now: float) -> None:
         """A run begins; whatever asked for one has been heard."""

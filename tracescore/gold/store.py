@@ -168,7 +168,12 @@ class Store:
         """The run with its outcomes, in order of their ids."""
         with self._begin("DEFERRED") as db:
             rows = db.execute("SELECT content FROM outcomes WHERE run = ? ORDER BY item", (run.id,)).fetchall()
-        return replace(run, outcomes=tuple(_READER.validate_json(content) for (content,) in rows))
+        try:
+            return replace(run, outcomes=tuple(_READER.validate_json(content) for (content,) in rows))
+        except ValueError:
+            raise UsageError(
+                f"gold.store: run {run.id} in {self.path} cannot be read: it is damaged; name another file"
+            ) from None
 
     def pinned_by_hand(self, gold_set: str) -> bool:
         """Whether a person chose the reference."""

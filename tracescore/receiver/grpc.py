@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import NoReturn
 
 import anyio
 import grpc
@@ -85,7 +84,7 @@ def _export(intake: Intake, signal: Signal, read: Read) -> Export:
             body = await read(messages)
             rejected = await intake.accept("grpc", signal, body, _encoding(body))
         except Refused as refused:
-            await _refuse(intake, context, refused)
+            return _refuse(intake, context, refused)
         return answers.exported(signal, rejected)
 
     return export
@@ -96,13 +95,13 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
 
     async def export(messages: AsyncIterator[bytes], context: Context) -> bytes:
         if not relay.over_grpc:
-            await _refuse(intake, context, Refused("no_destination", "exporters.forward.grpc is not set; use HTTP"))
+            return _refuse(intake, context, Refused("no_destination", "exporters.forward.grpc is not set; use HTTP"))
         try:
             body = await read(messages)
             encoding = _encoding(body)
             plain = inflate(body, encoding, intake.max_request)
         except Refused as refused:
-            await _refuse(intake, context, refused)
+            return _refuse(intake, context, refused)
         metadata = context.invocation_metadata() or ()
         send = partial(relay.send_grpc, method, metadata, gzip=bool(encoding), remaining=context.time_remaining())
         if intake.hold is not None and signal == "traces":
@@ -116,16 +115,28 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
         if code is not grpc.StatusCode.OK:
             if code is grpc.StatusCode.UNAVAILABLE and not trailers:
                 trailers = _retry_trailers(Refused("unreachable", message), intake.retry_after)
-            await context.abort(code, message, trailers)
+            return _fail(context, code, message, trailers)
         return reply
 
     return export
 
 
-async def _refuse(intake: Intake, context: Context, refused: Refused) -> NoReturn:
+def _refuse(intake: Intake, context: Context, refused: Refused) -> bytes:
     intake.count_refused("grpc", refused.reason)
     trailers = _retry_trailers(refused, intake.retry_after) if refused.verdict.retryable else ()
-    await context.abort(refused.verdict.grpc, refused.message, trailers)
+    return _fail(context, refused.verdict.grpc, refused.message, trailers)
+
+
+def _fail(context: Context, code: grpc.StatusCode, message: str, trailers: Iterable[tuple[str, str | bytes]]) -> bytes:
+    """Ends a request with an error; what it returns is not sent.
+
+    Not by `abort`: the call keeps the exception that this raises, and the exception the call, with the whole request,
+    until the garbage collector comes.
+    """
+    context.set_code(code)
+    context.set_details(message)
+    context.set_trailing_metadata(tuple(trailers))
+    return b""
 
 
 async def _read(messages: AsyncIterator[bytes], readers: anyio.Semaphore, patience: float) -> bytes:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from google.protobuf.message import DecodeError
 
+from tracescore.receiver.split import Request, SpanIds
 from tracescore.wire import dumps, loads
 
 Ids = tuple[bytes, bytes]
@@ -39,31 +40,43 @@ def part(body: bytes, wanted: Collection[Ids], *, json: bool) -> Parted:
 
 
 def _part_protobuf(body: bytes, wanted: Collection[Ids]) -> Parted:
-    request, alone = ExportTraceServiceRequest.FromString(body), []
-    groups = list(request.resource_spans)
-    del request.resource_spans[:]
+    """With spans as bytes: they stay as they are, also those that nobody could read."""
+    request, alone = Request.FromString(body), []
+    groups = list(request.groups)
+    del request.groups[:]
     for group in groups:
-        scopes = list(group.scope_spans)
-        del group.scope_spans[:]
+        scopes = list(group.scopes)
+        del group.scopes[:]
         stay = []
         for scope in scopes:
-            spans = list(scope.spans)
-            del scope.spans[:]
+            spans = list(scope.records)
+            del scope.records[:]
+            left = []
             for span in spans:
-                if (span.trace_id, span.span_id) in wanted:
-                    one = ExportTraceServiceRequest(resource_spans=[group])
-                    one.resource_spans[0].scope_spans.append(scope)
-                    one.resource_spans[0].scope_spans[0].spans.append(span)
-                    alone.append(Alone(span.trace_id, span.span_id, span.parent_span_id, one.SerializeToString()))
-            left = [span for span in spans if (span.trace_id, span.span_id) not in wanted]
+                if (ids := _ids_protobuf(span))[:2] in wanted:
+                    one = Request(groups=[group])
+                    one.groups[0].scopes.append(scope)
+                    one.groups[0].scopes[0].records.append(span)
+                    alone.append(Alone(*ids, one.SerializeToString()))
+                else:
+                    left.append(span)
             if left or not spans:
                 stay.append((scope, left))
         for scope, left in stay:
-            scope.spans.extend(left)
-            group.scope_spans.append(scope)
+            scope.records.extend(left)
+            group.scopes.append(scope)
         if stay or not scopes:
-            request.resource_spans.append(group)
-    return Parted(request.SerializeToString() if request.resource_spans else None, alone)
+            request.groups.append(group)
+    return Parted(request.SerializeToString() if request.groups else None, alone)
+
+
+def _ids_protobuf(span: bytes) -> tuple[bytes, bytes, bytes]:
+    """Trace, span and parent id; empty ones where it cannot be read."""
+    try:
+        ids = SpanIds.FromString(span)
+    except DecodeError:
+        return b"", b"", b""
+    return ids.trace_id, ids.span_id, ids.parent_span_id
 
 
 def _part_json(body: bytes, wanted: Collection[Ids]) -> Parted:

@@ -63,7 +63,7 @@ def split_traces(body: bytes, admits: Admits) -> Split:
             head = record[:18]
             if head != last:  # spans of one trace mostly stand together
                 plain = head.startswith(_TRACE_ID)
-                last, trace_id = (head, head[2:]) if plain else (None, _trace_id(_SpanId, record))
+                last, trace_id = (head, head[2:]) if plain else (None, _trace_id(SpanIds, record))
                 verdict = admits(trace_id) if _is_id(trace_id, 16) else None
             if verdict is False:
                 continue
@@ -107,7 +107,7 @@ def split_logs(body: bytes, admits: Admits) -> Split:
 def _groups(body: bytes) -> Iterator[tuple[bytes, bytes, Any]]:
     """(resource, scope, records) of a request, all still bytes."""
     try:
-        request: Any = _Request.FromString(body)
+        request: Any = Request.FromString(body)
     except message.DecodeError:
         raise DecodeError(f"body: an OTLP export request in protobuf expected; got {len(body)} other bytes") from None
     for group in request.groups:
@@ -160,7 +160,7 @@ def _reduced_messages() -> Iterator[type[Any]]:
         "Request": [("groups", 1, True, "Group")],
         "Group": [("resource", 1, False, ""), ("scopes", 2, True, "Scoped")],
         "Scoped": [("scope", 1, False, ""), ("records", 2, True, "")],
-        "SpanId": [("trace_id", 1, False, "")],
+        "SpanIds": [("trace_id", 1, False, ""), ("span_id", 2, False, ""), ("parent_span_id", 4, False, "")],
         "LogId": [("trace_id", 9, False, "")],
     }
     file = descriptor_pb2.FileDescriptorProto(
@@ -178,8 +178,10 @@ def _reduced_messages() -> Iterator[type[Any]]:
             )
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    for name in ("Request", "SpanId", "LogId"):
+    for name in ("Request", "SpanIds", "LogId"):
         yield message_factory.GetMessageClass(pool.FindMessageTypeByName(f"tracescore.receiver.{name}"))
 
 
-_Request, _SpanId, _LogId = _reduced_messages()
+Request, SpanIds, _LogId = _reduced_messages()
+"""Request: `groups` of `resource` and `scopes`, these of `scope` and `records`, all bytes; what else there is stays in
+them as unknown fields. SpanIds: the ids of a record that is a span."""

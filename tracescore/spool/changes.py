@@ -114,7 +114,8 @@ class PassedOn:
 
 
 def _key(span: Withheld) -> tuple[bytes, bytes, int]:
-    return span.trace_id, span.span_id, _digest(span.request, b"")
+    """A span that came for two tenants is kept back, and passed on, for each."""
+    return span.trace_id, span.span_id, _digest(encode_envelope(span.envelope) + span.request, b"")
 
 
 @dataclass(frozen=True, slots=True)

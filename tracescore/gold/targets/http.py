@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote, urlsplit
@@ -117,7 +118,8 @@ def json_of(body: bytes, content_type: str) -> Any:
         start = body.lstrip()[:1]
         what = "HTML" if content_type == "text/html" or start == b"<" else "an empty body" if not start else "no JSON"
         hint = "does gold.target.url lead to a page for people, or to a sign-in?" if what == "HTML" else "JSON expected"
-        raise TargetFailed("not_json", f"the app answered {what} ({content_type}); {hint}") from None
+        kind = re.sub(r"[^\w/.+-]", "?", content_type[:80])
+        raise TargetFailed("not_json", f"the app answered {what} ({kind}); {hint}") from None
 
 
 class Contexts:
