@@ -18,12 +18,13 @@ _STEP = re.compile(r"[^.\s]+")
 
 
 def _cron(value: str) -> str:
+    wrong = "a cron expression expected, such as 0 3 * * * (daily at 3)"
+    if len(value.split()) != 5:  # CronSim takes a sixth, for seconds
+        raise ValueError(f"{wrong}: five fields expected")
     try:
-        if len(value.split()) != 5:  # CronSim takes a sixth for seconds: a set a second
-            raise CronSimError("five fields expected")
         CronSim(value, datetime.now(UTC))
     except CronSimError as error:
-        raise ValueError(f"a cron expression expected, such as 0 3 * * * (daily at 3): {error}") from None
+        raise ValueError(f"{wrong}: {error}") from None
     return value
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
@@ -61,7 +62,7 @@ _SILENCE = 60.0
 _LOOK_EVERY = 0.1
 """Seconds between two looks at what has become complete."""
 _PUBLISH = 5.0
-"""Seconds that a result which is there has at the end to be committed and published."""
+"""Seconds after the grace in which a result that is there can still be committed and published."""
 
 
 class Service:
@@ -112,6 +113,9 @@ class Service:
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
         for stage in ("interactions", "evaluators", "exporters"):
             self.errors.labels(stage)
+        self._publishing: set[anyio.CancelScope] = set()
+        self._last_moment = math.inf
+        """Until when results are published: while the disk is full they wait, and only the end cuts that short."""
 
     def _gold_runner(self, marks: Marks) -> GoldRunner | None:
         settings, path = self.config.gold, self.config.spool.path
@@ -231,8 +235,12 @@ class Service:
                 if not self.spool.durable:
                     self.ledger.shed(interaction, self.config.measures, "shutdown")
                 raise
-            with anyio.move_on_after(_PUBLISH, shield=True):
-                await self._finish(result)
+            with anyio.CancelScope(shield=True, deadline=self._last_moment) as publishing:
+                self._publishing.add(publishing)
+                try:
+                    await self._finish(result)
+                finally:
+                    self._publishing.discard(publishing)
 
     async def _finish(self, result: Result) -> None:
         try:
@@ -277,6 +285,9 @@ class Service:
     def _stopping(self, drain: anyio.CancelScope) -> None:
         self.health.ready, self.health.reason = False, "stopping"
         drain.deadline = anyio.current_time() + self.config.shutdown_grace
+        self._last_moment = drain.deadline + _PUBLISH
+        for publishing in self._publishing:
+            publishing.deadline = self._last_moment
         _log.info("event=draining grace=%.0fs", self.config.shutdown_grace)
 
     def _shed(self) -> None:

@@ -123,8 +123,8 @@ def test_lines_by_hand_need_measure_score_and_label_and_others_are_never_put_tog
         (line(judged=["covered"], labelled=["good"]), "labelled: of covered, partial, missing expected; got 'good'"),
         (line(measure="answer_relevancy", judged=["x"], labelled=["relevant"]), "judged: of nothing expected"),
         (line(unlabelled={"weight": 1}), "unlabelled: the sums weight, weighted_score"),
-        (line(unlabelled=dict.fromkeys(Sums._fields, 1e308)), "unlabelled: the sums weight, weighted_score"),
-        (line(unlabelled=dict.fromkeys(Sums._fields, True)), "unlabelled: the sums weight, weighted_score"),
+        (line(unlabelled=dict.fromkeys(WeightedSums._fields, 1e308)), "unlabelled: the sums weight, weighted_score"),
+        (line(unlabelled=dict.fromkeys(WeightedSums._fields, True)), "unlabelled: the sums weight, weighted_score"),
     ],
 )  # fmt: skip
 def test_a_line_that_cannot_be_read_is_named_with_what_is_expected(text: bytes, why: str) -> None:

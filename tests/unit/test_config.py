@@ -94,6 +94,15 @@ BAD: dict[str, tuple[str, list[str]]] = {
             "f.yaml:5: gold.target.callable: module:function expected, such as shop.rag:answer; got 'ask'",
         ],
     ),
+    "a gold set that would be asked every second": (
+        "gold:\n  set: f\n  schedule: '* * * * * *'\n  target: {kind: http, url: 'http://app'}\n",
+        [
+            (
+                "f.yaml:3: gold.schedule: a cron expression expected, such as 0 3 * * * (daily at 3): "
+                "five fields expected; got '* * * * * *'"
+            )
+        ],
+    ),
     "a gold set that asks ourselves, and keeps its results in the spool": (
         (
             "spool: {path: /data/spool}\n"
