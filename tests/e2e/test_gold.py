@@ -175,8 +175,8 @@ def test_answers_read_from_real_traces_fail_the_check_and_the_report_names_the_i
     assert "**fell** | 0.00" in markdown
     junit = ET.fromstring((tmp_path / "out.xml").read_text())
     wrong = {case.get("name") for case in junit.iter("testcase") if case.find("failure") is not None}
-    by_id = {item["id"]: item["tags"] for item in before["outcomes"]}
-    assert {name for name in wrong if name in by_id} == {name for name, tags in by_id.items() if tags == ["prices"]}
+    tags = {f"{item['id']}: {item['question']}": item["tags"] for item in before["outcomes"]}
+    assert {name for name in wrong if name in tags} == {name for name, of in tags.items() if of == ["prices"]}
 
 
 def test_a_function_is_asked_without_any_network(tmp_path: Path) -> None:

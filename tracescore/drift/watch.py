@@ -102,8 +102,10 @@ class DriftWatch:
 
     def _tell(self, kind: Kind, onset: float) -> _Told:
         since = datetime.fromtimestamp(onset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        said = 'event=change_detected detector=%s against=%s since=%s advice="%s"'
-        _log.warning(said, kind.name, kind.against, since, "the page and tracescore baseline show say where to look")
+        where = "the page and tracescore baseline show say where to look"
+        _log.warning(
+            'event=change_detected detector=%s against=%s since=%s advice="%s"', kind.name, kind.against, since, where
+        )
         return _Told(self._clock(), onset)
 
     def verdict(self, population: Population) -> Verdict:
