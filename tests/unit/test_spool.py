@@ -152,6 +152,17 @@ async def test_a_span_kept_back_for_two_tenants_stays_for_the_one_it_was_not_pas
     file.close()
 
 
+async def test_totals_that_cannot_be_read_are_none_and_everything_kept_counts_anew(rig: Rig) -> None:
+    rig.start()
+    await rig.commit(Finished(result(relevancy(0.5)), []))
+    await rig.commit(Totals(b"{bad", 1, NOW, 0.0, 10))
+    await rig.spool.close()
+    file, stored = reopened(rig.path)
+    assert stored.totals == {}
+    assert [past.counted for past in stored.results()] == [False]
+    file.close()
+
+
 async def test_what_is_owed_to_an_exporter_that_is_there_no_more_is_forgotten(rig: Rig) -> None:
     rig.start()
     await rig.commit(Finished(result(relevancy(0.5)), ["otlp", "phoenix"]))

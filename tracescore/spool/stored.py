@@ -63,11 +63,17 @@ class Stored:
     """Reads the tables, which nobody changes meanwhile."""
 
     def __init__(self, db: sqlite3.Connection, unreadable: Callable[[], None]) -> None:
-        """`unreadable` is told of every result that cannot be read."""
+        """`unreadable` is told of totals and of every result that cannot be read."""
         self._db, self._unreadable = db, unreadable
         row = db.execute("SELECT op, value FROM facts WHERE name = ?", (TOTALS,)).fetchone()
+        try:
+            self.totals: dict[str, Any] = orjson.loads(row[1]) if row else {}
+        except ValueError:
+            unreadable()
+            _log.error('event=spool_unreadable totals detail="counters begin with what the results here tell"')
+            row = None
+            self.totals = {}
         self._counted_up_to: int = row[0] if row else 0
-        self.totals: dict[str, Any] = orjson.loads(row[1]) if row else {}
 
     def fact(self, name: str) -> bytes | None:
         """A named value."""
