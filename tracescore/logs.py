@@ -37,3 +37,8 @@ def defect(log: logging.Logger, error: BaseException, **facts: object) -> None:
     frames = reversed(traceback.extract_tb(error.__traceback__))
     where = " < ".join(f"{frame.filename}:{frame.lineno}:{frame.name}" for frame in frames)
     log.error('event=defect%s error=%s at="%s"', known, type(error).__name__, where)
+
+
+def plain(text: str) -> str:
+    """Somebody else's text made fit for one line and one pair of quotes: printable, at most 300 characters."""
+    return "".join(char if char.isprintable() and char != '"' else "?" for char in text[:300])

@@ -133,7 +133,8 @@ def test_a_judge_that_is_too_slow_makes_scores_late_and_loses_no_span(tmp_path: 
     assert "tracescore.answer_relevancy" not in spans["rag"]["attributes"]
 
 
-def test_spans_kept_back_outlive_the_process_and_get_their_scores_from_the_next(tmp_path: Path) -> None:
+@pytest.mark.parametrize("killed", [True, False], ids=["SIGKILL", "SIGTERM"])
+def test_spans_kept_back_outlive_the_process_and_get_their_scores_from_the_next(tmp_path: Path, killed: bool) -> None:
     judged = threading.Event()
 
     def held_up(request: Request) -> Reply:
@@ -142,10 +143,11 @@ def test_spans_kept_back_outlive_the_process_and_get_their_scores_from_the_next(
         return sensible(request)
 
     with otlp_sink() as sink, openai_server(held_up) as judge:
-        config = settings(tmp_path, judge, to(sink))
+        config = settings(tmp_path, judge, to(sink)) + "shutdown_grace: 500ms\n"
         with serving(tmp_path, config) as service:
             contexts = ask(service, GOOD, HALF)
             service.wait_value(2, "tracescore_interactions_total")
+            assert killed or service.terminate() == 0
         judged.set()
         with serving(tmp_path, config) as service:
             service.wait_value(2, "tracescore_exporters_forward_attached_results_total", outcome="in_time")

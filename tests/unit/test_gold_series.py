@@ -123,11 +123,14 @@ def test_before_the_first_run_there_are_no_scores_and_a_time_for_it(tmp_path: Pa
     assert seen["tracescore_gold_info"] == {(): 1.0}
 
 
-async def test_a_fall_is_one_of_the_service_that_was_asked_and_of_correctness(tmp_path: Path) -> None:
+async def test_a_fall_is_one_of_the_service_that_was_asked_and_of_correctness(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     file, clock = write_set(tmp_path / "faq.jsonl", 12), SettableClock()
     for _ in range(3):
         assert not (await ran(file, clock, "1")).fell("shop")
     WRONG.update(f"q{number}" for number in range(9))
     newest = await ran(file, clock, "2")
     assert newest.fell("shop")
+    assert caplog.text.count("event=gold_fell") == 1
     assert not newest.fell("another")

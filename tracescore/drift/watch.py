@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
+from tracescore import logs
 from tracescore.config import Sampling
 from tracescore.config_drift import Drift
 from tracescore.drift.anchors import VERDICTS, Anchors, Verdict
@@ -96,15 +97,17 @@ class DriftWatch:
                 self.anchors.want(onset)
             told = before.get((population, kind))
             if told is None and detector.evidence >= limit:
-                told = self._tell(kind, onset)
+                told = self._tell(population, kind, onset)
             if told is not None:
                 self._told[population, kind] = told
 
-    def _tell(self, kind: Kind, onset: float) -> _Told:
+    def _tell(self, population: Population, kind: Kind, onset: float) -> _Told:
         since = datetime.fromtimestamp(onset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         where = "the page and tracescore baseline show say where to look"
+        service, environment = map(logs.plain, population)
         _log.warning(
-            'event=change_detected detector=%s against=%s since=%s advice="%s"', kind.name, kind.against, since, where
+            'event=change_detected service="%s" environment="%s" detector=%s against=%s since=%s advice="%s"',
+            *(service, environment, kind.name, kind.against, since, where),
         )
         return _Told(self._clock(), onset)
 

@@ -25,8 +25,8 @@ from tracescore.model import Clock, Envelope, RawSpan, Result, Withheld
 from tracescore.retrying import REAL_TIME, Timing
 from tracescore.wire import dumps, loads
 
-Released = Literal["scored", "no_target", "deadline", "shutdown"]
-"""It has its scores; nothing will be attached to it; its time was over; the service ends."""
+Released = Literal["scored", "no_target", "deadline"]
+"""It has its scores; nothing will be attached to it; its time was over."""
 
 _OVERHEAD = 500
 """Bytes that a span kept back takes beside its request."""
@@ -118,9 +118,7 @@ class Hold:
             self._let_go(span, "scored", attach(span, scores), partial(self.settled, result) if last else None)
 
     async def close(self) -> None:
-        """Lets everything go and waits a few seconds for it; the spool keeps what has not been taken."""
-        for span in list(self._since):
-            self._let_go(span, "shutdown", span.request)
+        """Waits a few seconds for what was let go; the spool keeps the rest for the next process."""
         await self._outbox.close()
 
     def held_spans(self) -> float:

@@ -110,7 +110,7 @@ class GoldRunner:
         for each in interactions:
             if self.schedule.saw(each.service, each.release):
                 self._seen.append((each.service, each.release, self.clock()))
-                _log.info('event=new_release gold_set="%s" release="%s"', self.name, _plain(each.release))
+                _log.info('event=new_release gold_set="%s" release="%s"', self.name, logs.plain(each.release))
 
     def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:
         """Is shown what was read of a gold trace; whether a run of ours waited for it."""
@@ -150,7 +150,7 @@ class GoldRunner:
             self._note_broken(error)
         elif isinstance(error, UsageError):
             if str(error) != self._trouble:  # it is looked at every second
-                _log.error('event=gold_store_failed detail="%s"', _plain(str(error)))
+                _log.error('event=gold_store_failed detail="%s"', logs.plain(str(error)))
             self._trouble = str(error)
         else:
             logs.defect(_log, error)
@@ -212,7 +212,7 @@ class GoldRunner:
     def _note_broken(self, error: ConfigError) -> None:
         """A set that has become unreadable since the start is a failed run."""
         first, count, now = error.problems[0], len(error.problems), self.clock()
-        _log.error('event=gold_set_broken gold_set="%s" problems=%d first="%s"', self.name, count, _plain(first))
+        _log.error('event=gold_set_broken gold_set="%s" problems=%d first="%s"', self.name, count, logs.plain(first))
         with suppress(UsageError):
             failed = self.store.begin(self._fresh("schedule", now))
             self.store.end(replace(failed, state="failed", detail=first, finished=now))
@@ -228,6 +228,9 @@ class GoldRunner:
         self.store.forget(self.name, self.clock() - self.settings.keep)
         self._refresh()
         _log.log(logging.INFO if run.state == "done" else logging.ERROR, "%s", summary_line(run, self.settings))
+        if run.state == "done" and self.fell(run.service):
+            release, advice = logs.plain(run.release), "the page says which items; tracescore gold pin accepts it"
+            _log.warning('event=gold_fell gold_set="%s" release="%s" advice="%s"', self.name, release, advice)
 
     def _refer(self, run: Run) -> None:
         """Until a person pins others, the first runs of the first release are the reference."""
@@ -297,14 +300,10 @@ def summary_line(run: Run, settings: Gold) -> str:
     """One run as one line of the log: no text of items or answers."""
     means = " ".join(f"{name}={each.mean:.3f}" for name, each in run.estimates(settings.min_scored).items())
     counts = f"items={run.size} scored={run.count('scored')} unscored={run.count('unscored')}"
+    release = logs.plain(run.release)
     line = (
-        f'event=gold_run_{run.state} gold_set="{run.gold_set}" trigger={run.trigger} release="{_plain(run.release)}" '
+        f'event=gold_run_{run.state} gold_set="{run.gold_set}" trigger={run.trigger} release="{release}" '
         f"{counts} unanswered={run.count('unanswered')} seconds={run.finished - run.started:.1f}"
     )
     line += f" {means}" if means else ""
-    return line + (f' detail="{_plain(run.detail)}"' if run.detail else "")
-
-
-def _plain(text: str) -> str:
-    """Somebody else's text inside one line and one pair of quotes."""
-    return "".join(char if char.isprintable() and char != '"' else "?" for char in text[:300])
+    return line + (f' detail="{logs.plain(run.detail)}"' if run.detail else "")
