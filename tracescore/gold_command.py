@@ -260,7 +260,7 @@ _SPANS_WITHIN = 5.0
 
 
 async def _unscored(_interaction: Interaction) -> Result:
-    raise NotImplementedError
+    raise AssertionError("what is only probed or pinned is not scored")
 
 
 def pin(config: Config, release: str | None) -> str:
