@@ -15,6 +15,7 @@ from tests.results import interaction, relevancy, result
 from tests.running import FREE_PORTS
 from tracescore.config_file import parse
 from tracescore.model import Interaction, Result
+from tracescore.scorer import Scorer
 from tracescore.service import Service
 from tracescore.spool.changes import Finished
 from tracescore.spool.file import File
@@ -52,10 +53,10 @@ async def test_a_result_waits_for_a_full_disk_and_is_published_then(
 
     monkeypatch.setattr(File, "write", write)
 
-    async def evaluated(self: Service, interaction: Interaction, evaluators: object) -> Result:
+    async def score(self: Scorer, interaction: Interaction, evaluators: object) -> Result:
         return replace(result(relevancy(0.5)), interaction=interaction)
 
-    monkeypatch.setattr(Service, "_evaluated", evaluated)
+    monkeypatch.setattr(Scorer, "score", score)
     watcher, stop = Watcher(), anyio.Event()
     service = Service(parse(f"{FREE_PORTS}spool: {{path: '{tmp_path}/spool'}}", "test"), watchers=[watcher])
     waiting = interaction(1)
