@@ -123,7 +123,7 @@ def estimated(share: float) -> Iterator[Row]:
             allowed = 0.1 + 3 * (0.1 * 0.9 / installs) ** 0.5
             yield Row(
                 f"baseline of {n}, {name}: alarm in {RUN:,.0f} null scores",
-                "<= .10; at most 1 install of 120 with a median under half",
+                "<= .10; 0 of 120 installs with a median under half (1 let pass: chance when so few were learned from)",
                 f"{told:.3f}; {early}",
                 told <= allowed and early <= max(1, installs / 120),
             )

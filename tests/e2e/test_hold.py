@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,18 @@ def bare(span: Any) -> bytes:
     return content
 
 
+def waiting_judge() -> tuple[threading.Event, Callable[[Request], Reply]]:
+    """The script of a judge that passes its probe and answers nothing else before the event is set."""
+    judged = threading.Event()
+
+    def held_up(request: Request) -> Reply:
+        if not request.is_probe:
+            judged.wait(60)
+        return sensible(request)
+
+    return judged, held_up
+
+
 def test_the_span_arrives_with_its_scores_and_all_others_as_they_were(tmp_path: Path) -> None:
     with (
         otlp_sink() as sink,
@@ -90,12 +103,7 @@ def test_the_span_arrives_with_its_scores_and_all_others_as_they_were(tmp_path: 
 
 
 def test_what_cannot_be_a_target_goes_at_once_and_the_rest_waits_for_the_judge(tmp_path: Path) -> None:
-    judged = threading.Event()
-
-    def held_up(request: Request) -> Reply:
-        if not request.is_probe:
-            judged.wait(60)
-        return sensible(request)
+    judged, held_up = waiting_judge()
 
     with (
         otlp_sink() as sink,
@@ -111,12 +119,7 @@ def test_what_cannot_be_a_target_goes_at_once_and_the_rest_waits_for_the_judge(t
 
 
 def test_a_judge_that_is_too_slow_makes_scores_late_and_loses_no_span(tmp_path: Path) -> None:
-    judged = threading.Event()
-
-    def held_up(request: Request) -> Reply:
-        if not request.is_probe:
-            judged.wait(60)
-        return sensible(request)
+    judged, held_up = waiting_judge()
 
     with (
         otlp_sink() as sink,
@@ -135,12 +138,7 @@ def test_a_judge_that_is_too_slow_makes_scores_late_and_loses_no_span(tmp_path: 
 
 @pytest.mark.parametrize("killed", [True, False], ids=["SIGKILL", "SIGTERM"])
 def test_spans_kept_back_outlive_the_process_and_get_their_scores_from_the_next(tmp_path: Path, killed: bool) -> None:
-    judged = threading.Event()
-
-    def held_up(request: Request) -> Reply:
-        if not request.is_probe:
-            judged.wait(60)
-        return sensible(request)
+    judged, held_up = waiting_judge()
 
     with otlp_sink() as sink, openai_server(held_up) as judge:
         config = settings(tmp_path, judge, to(sink)) + "shutdown_grace: 500ms\n"
