@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 from typing import Any
 
 import pytest
@@ -163,3 +164,19 @@ def test_every_span_that_scores_attach_to_is_known_as_such_before_it_is_read(nam
     hold = Hold(forward, Forwarder(forward, CollectorRegistry()), marked, CollectorRegistry(), lambda: 0.0)
     kept = {span_id for trace in raw_traces(name) for _, span_id in hold.wanted(trace.spans)}
     assert {interaction.span_id for interaction in _read(name)} <= {span_id.hex() for span_id in kept}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reading_leaves_nothing_that_only_the_garbage_collector_could_find(name: str):
+    gc.collect()
+    gc.disable()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        _read(name)
+        gc.collect()
+        ours = {type(each).__name__ for each in gc.garbage if type(each).__module__.startswith("tracescore")}
+        assert not ours, "they hold all texts of the trace"
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()

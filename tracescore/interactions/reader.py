@@ -40,6 +40,7 @@ def read(trace: Trace, settings: Interactions, keep: Iterable[str] = ()) -> Read
     groups = grouping.groups(forest.tops)
     found = _without_retried(groups, [_interaction(trace, group, settings, keep) for group in groups])
     understood = sum(node.kind is not None for top in forest.tops for node in tree.walk(top))
+    tree.fell(forest.tops)
     return Reading(tuple(found), understood, forest.set_aside)
 
 

@@ -71,6 +71,16 @@ def walk(node: Node) -> Iterator[Node]:
         stack.extend(reversed(current.children))
 
 
+def fell(tops: Iterable[Node]) -> None:
+    """Takes trees apart that nobody needs any more.
+
+    A node and its children know each other: together they would wait, with all texts, for the garbage collector.
+    """
+    for top in tops:
+        for node in list(walk(top)):
+            node.children.clear()
+
+
 def by_depth(nodes: Iterable[Node]) -> Iterator[Node]:
     """The nodes and all below them, level by level."""
     level = list(nodes)
