@@ -1,9 +1,9 @@
 """Pauses of the garbage collector, which stops everything while it looks at all that lives.
 
-Thousands of interactions that wait make it look at millions of objects, for a tenth of a second at a time, again and
-again; nearly all of them will be freed by their reference counts alone. So what has lived for some seconds is taken out
-of its sight, and looked at again only now and then, or when the memory grows: an error can make a cycle that holds a
-whole request, and thousands of these would fill the memory.
+Thousands of interactions that wait make it look at hundreds of thousands of objects, for a fifth of a second at a
+time, again and again; nearly all of them will be freed by their reference counts alone. So what is there at the start
+is never looked at, and what has lived for some seconds only now and then, or when the memory grows: an error can make
+a cycle that holds a whole request, and thousands of these would fill the memory.
 """
 
 from __future__ import annotations
@@ -13,24 +13,32 @@ import resource
 
 import anyio
 
-_FREEZE_EVERY = 1.0
-_SWEEP_EVERY, _SWEEP_AT_MOST_EVERY = 900.0, 10.0
-"""Seconds. Cycles that have become garbage meanwhile wait for the sweep."""
-_GROWN = 1.1
+_NEVER = 2**31 - 1
+"""Full collections after which one more is due: none comes by itself."""
+_LOOK_EVERY = 10.0
+_SWEEP_EVERY = 900.0
+"""Seconds. Cycles that become garbage when they are no longer young wait for the sweep."""
+_GROWN = 2.0
 """Times the largest size of the process at the last sweep from which it is swept again."""
 
 
 async def keep_pauses_short() -> None:
     """Runs until it is cancelled; one per process."""
-    since, size = _SWEEP_EVERY, 0.0
-    while True:
-        if since >= _SWEEP_EVERY or (since >= _SWEEP_AT_MOST_EVERY and _largest_size() > _GROWN * size):
-            gc.unfreeze()
-            gc.collect()
-            since, size = 0.0, _largest_size()
-        gc.freeze()
-        await anyio.sleep(_FREEZE_EVERY)
-        since += _FREEZE_EVERY
+    thresholds = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*thresholds[:2], _NEVER)
+    since, size = 0.0, _largest_size()
+    try:
+        while True:
+            await anyio.sleep(_LOOK_EVERY)
+            since += _LOOK_EVERY
+            if since >= _SWEEP_EVERY or _largest_size() > _GROWN * size:
+                gc.collect()
+                since, size = 0.0, _largest_size()
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.unfreeze()
 
 
 def _largest_size() -> float:

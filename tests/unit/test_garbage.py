@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import weakref
-from collections.abc import Iterator
 
 import anyio
 import pytest
@@ -19,30 +18,44 @@ class Cycle:
         self.own = self
 
 
-@pytest.fixture(autouse=True)
-def _as_before() -> Iterator[None]:
-    gc.disable()
-    yield
-    gc.unfreeze()
-    gc.enable()
+def _old() -> Cycle:
+    """A cycle that has outlived what the collector looks at often."""
+    cycle = Cycle()
+    gc.collect()
+    return cycle
 
 
-async def test_a_cycle_that_was_taken_out_of_sight_goes_when_the_process_grows(monkeypatch) -> None:
+async def test_full_collections_come_only_when_the_process_grows(monkeypatch) -> None:
     sizes = [100.0]
-    monkeypatch.setattr(garbage, "_largest_size", lambda: sizes[-1])
-    monkeypatch.setattr(garbage, "_FREEZE_EVERY", 0.001)
-    monkeypatch.setattr(garbage, "_SWEEP_AT_MOST_EVERY", 0.0)
-    frozen, gone, cycle = anyio.Event(), anyio.Event(), Cycle()
-    really_freeze = gc.freeze
-    monkeypatch.setattr(gc, "freeze", lambda: (really_freeze(), frozen.set()))
-    weakref.finalize(cycle, gone.set)
+    looked = anyio.Event()
+    monkeypatch.setattr(garbage, "_largest_size", lambda: (looked.set(), sizes[-1])[1])
+    monkeypatch.setattr(garbage, "_LOOK_EVERY", 0.001)
+    gone = anyio.Event()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(garbage.keep_pauses_short)
-        await frozen.wait()
+        await looked.wait()
+        cycle = _old()
+        weakref.finalize(cycle, gone.set)
         del cycle
-        gc.collect()
-        assert not gone.is_set(), "the collector does not see it"
-        sizes.append(150.0)
+        young = [[] for _ in range(200_000)]  # would have made for several full collections
+        del young
+        looked = anyio.Event()
+        await looked.wait()
+        assert not gone.is_set(), "nobody looks at it"
+        sizes.append(201.0)
         with anyio.fail_after(30):
             await gone.wait()
         tasks.cancel_scope.cancel()
+
+
+async def test_what_was_there_at_the_start_is_never_looked_at(monkeypatch) -> None:
+    looked = anyio.Event()
+    monkeypatch.setattr(garbage, "_largest_size", lambda: (looked.set(), 1.0)[1])
+    before = gc.get_freeze_count()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(garbage.keep_pauses_short)
+        await looked.wait()
+        assert gc.get_freeze_count() > before + 10_000
+        tasks.cancel_scope.cancel()
+    assert gc.get_freeze_count() == 0, "afterwards all is as it was"
+    assert gc.get_threshold()[2] < 1000
