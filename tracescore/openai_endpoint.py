@@ -24,6 +24,7 @@ import orjson
 
 from tracescore.errors import TracescoreError
 from tracescore.retrying import REAL_TIME, Timing, retry_after
+from tracescore.turns import Turns
 
 Cause = Literal["unreachable", "timeout", "rate_limited", "quota", "unfit", "rejected", "too_long", "refused"]
 """Why a call failed: no answer, too slow, 429, no money left, key or model unknown, parameters not understood,
@@ -37,6 +38,8 @@ PERMANENT: frozenset[Cause] = frozenset({"quota", "unfit"})
 _LONGEST_HOLD = 300.0
 """Seconds that one Retry-After may keep all calls back: after that the endpoint is asked again, whatever it said."""
 _BACKOFF, _BACKOFF_LIMIT = 0.5, 20.0
+_POLITE = 0.025
+"""Seconds that an answer may wait for its turn: hundreds that come at one moment would let nobody else go on."""
 _TOO_LONG = re.compile(
     r"context.{0,10}(length|window|size)|(prompt|input|request).{0,30}too (long|large)|too many tokens"
     r"|reduce the length",
@@ -148,6 +151,7 @@ class Endpoint:
         self._max_retries = max_retries
         self._setting = setting
         self._slots = anyio.Semaphore(max_concurrency)
+        self._turns = Turns()
         self._not_before = 0.0
         self._timing = timing
         self.circuit = Circuit(setting, timing.clock)
@@ -161,16 +165,20 @@ class Endpoint:
             content = orjson.dumps(body)
         except TypeError:  # its text quotes what could not be written
             raise CallFailed("rejected", "the request cannot be written as JSON") from None
+        request = self._client.build_request("POST", self._base_url + path, content=content)
         for attempt in range(self._max_retries + 1):
             try:
                 await self._pause(self._not_before - self._timing.clock(), deadline, None)
                 self.circuit.enter()
-                return await self._once(path, content, deadline, observe)
+                payload = await self._once(request, deadline, observe)
             except CallFailed as failure:
                 if failure.cause not in TRANSIENT or attempt == self._max_retries:
                     raise
                 backoff = min(_BACKOFF_LIMIT, _BACKOFF * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
                 await self._pause(backoff if failure.wait is None else failure.wait, deadline, failure)
+            else:
+                await self._turns.next(until=time.monotonic() + _POLITE)
+                return payload
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def close(self) -> None:
@@ -186,14 +194,14 @@ class Endpoint:
             raise failure or CallFailed("rate_limited", too_long, wait=seconds)
         await self._timing.sleep(seconds)
 
-    async def _once(self, path: str, content: bytes, deadline: float, observe: Observer) -> dict[str, Any]:
+    async def _once(self, request: httpx2.Request, deadline: float, observe: Observer) -> dict[str, Any]:
         started: float | None = None
         outcome: Cause | Literal["ok"] | None = None
         try:
             with anyio.fail_after(max(0.0, deadline - self._timing.clock())):
                 async with self._slots:
                     started = self._timing.clock()
-                    payload = await self._send(path, content)
+                    payload = await self._send(request)
             outcome = "ok"
         except CallFailed as failure:
             outcome = failure.cause
@@ -217,11 +225,11 @@ class Endpoint:
         else:
             self.circuit.failed(outcome)
 
-    async def _send(self, path: str, content: bytes) -> dict[str, Any]:
+    async def _send(self, request: httpx2.Request) -> dict[str, Any]:
         """One request; CallFailed says in our own words what went wrong."""
         try:
             with anyio.fail_after(self._timeout):
-                response = await self._client.post(self._base_url + path, content=content)
+                response = await self._client.send(request)
         except httpx2.ConnectTimeout:  # also what the transport says of a lost connection
             raise CallFailed("unreachable", "connection lost or not made") from None
         except (TimeoutError, httpx2.TimeoutException):

@@ -53,6 +53,7 @@ from tracescore.redaction import Redactor
 from tracescore.sampling import Sampler
 from tracescore.scorer import Scorer
 from tracescore.spool import build_spool
+from tracescore.turns import Turns
 from tracescore.web.pages import Pages
 
 _log = logging.getLogger("tracescore.service")
@@ -61,6 +62,8 @@ _SILENCE = 60.0
 """Seconds without a single span after which the log says where to send to."""
 _LOOK_EVERY = 0.1
 """Seconds between two looks at what has become complete."""
+_POLITE = 0.5
+"""Seconds for which reading lets everybody else go first: when more traces come than are read meanwhile, no longer."""
 _PUBLISH = 5.0
 """Seconds after the grace in which a result that is there can still be committed and published."""
 
@@ -113,6 +116,7 @@ class Service:
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
         for stage in ("interactions", "evaluators", "exporters"):
             self.errors.labels(stage)
+        self._turns = Turns()
         self._publishing: set[anyio.CancelScope] = set()
         self._last_moment = math.inf
         """Until when results are published: while the disk is full they wait, and only the end cuts that short."""
@@ -191,10 +195,11 @@ class Service:
 
     async def _read_all(self, closed: Closed) -> None:
         """Traces -> their new interactions, counted; those that sampling keeps go on to the judge."""
+        polite = time.monotonic() + _POLITE
         for part in [closed] if self.spool.durable else closed.one_by_one():
             read = []
             for raw in part.traces:
-                await anyio.lowlevel.checkpoint()
+                await self._turns.next(until=polite)
                 read.append(self._read(raw))
             try:
                 await self.keeper.read(part, read, self.pending.room(), self.pending.put)

@@ -93,20 +93,30 @@ def reply(body: bytes) -> bytes:
 
 
 async def serve(seconds: float, spread: float) -> None:
-    """Answers each request `seconds` after it came, more or less by up to `spread` of them, and counts requests."""
-    totals, chance = {"calls": 0, "bytes": 0}, random.Random(1)
+    """Answers each request `seconds` after it came, more or less by up to `spread` of them, and counts requests.
+
+    What it tells of them is about those since it was last asked.
+    """
+    chance = random.Random(1)
+    sizes: list[int] = []
+    answered: list[float] = []
 
     async def answer(request: web.Request) -> web.Response:
         due = time.monotonic() + seconds * chance.uniform(1 - spread, 1 + spread)
         body = await request.read()
-        totals["calls"] += 1
-        totals["bytes"] += len(body)
+        sizes.append(len(body))
         content = reply(body)
         await asyncio.sleep(due - time.monotonic())
+        answered.append(time.monotonic())
         return web.Response(body=content, content_type="application/json")
 
     async def report(_: web.Request) -> web.Response:
-        return web.json_response(totals)
+        quarter = len(answered) // 4
+        steady = 2 * quarter / (answered[3 * quarter] - answered[quarter]) if quarter else 0.0
+        found = {"calls": len(sizes), "bytes": sum(sizes), "steady": steady}
+        sizes.clear()
+        answered.clear()
+        return web.json_response(found)
 
     app = web.Application()
     app.router.add_post("/v1/chat/completions", answer)
@@ -131,23 +141,24 @@ class Run:
     interactions: int
     cpu: float
     wall: float
+    steady: float
+    """Calls per second while the second and the third quarter of them were answered: without start and end."""
 
 
-async def totals(url: str) -> tuple[int, int]:
-    """Requests and bytes that the mock has counted."""
+async def totals(url: str) -> dict[str, float]:
+    """What the mock has counted since it was last asked."""
     async with aiohttp.ClientSession() as session, session.get(f"{url}/totals") as response:
-        found = await response.json()
-        return found["calls"], found["bytes"]
+        return await response.json()
 
 
 async def measured(name: str, url: str, count: int, work: Callable[[], Awaitable[None]]) -> Run:
     """CPU of this process, wall time, calls and bytes of `work`."""
-    calls, sent = await totals(url)
+    await totals(url)
     cpu, wall = time.process_time(), time.perf_counter()
     await work()
     cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-    now_calls, now_sent = await totals(url)
-    return Run(name, now_calls - calls, now_sent - sent, count, cpu, wall)
+    found = await totals(url)
+    return Run(name, found["calls"], found["bytes"], count, cpu, wall, found["steady"])
 
 
 def bodies() -> list[bytes]:
@@ -222,8 +233,9 @@ async def compare(
         took = f"{'~' if spread else ' '}{seconds * 1000:5.0f}"
         print(
             f"{took} {in_flight:9d}  {run.name:14} {run.calls / run.interactions:11.2f} "
-            f"{run.sent / run.interactions:17.0f} {1000 * per_call:12.3f} {per_call / base:8.1f} "
-            f"{3 * run.interactions / run.wall:9.0f} {run.calls / run.wall / bound:9.0%}"
+            f"{run.sent / run.interactions:12.0f} {1000 * per_call:12.3f} {per_call / base:8.1f} "
+            f"{3 * run.interactions / run.wall:9.0f} {run.calls / run.wall / bound:9.0%} "
+            f"{run.steady / bound:7.0%}"
         )
 
 
@@ -237,7 +249,7 @@ def main() -> None:
         asyncio.run(serve(*arguments.serve))
         return
     requests = bodies()
-    print("    ms in flight  client         calls/inter. bytes sent/inter.  CPU ms/call  x bare  scores/s  of bound")
+    print("    ms in flight  client         calls/inter. bytes/inter.  CPU ms/call  x bare  scores/s  of bound  steady")
     for seconds, spread, in_flight in ((0.05, 0.0, 64), (0.5, 0.0, 256), (0.5, 0.5, 256)):
         count = arguments.interactions * in_flight // 64  # enough to fill the slots
         command = [sys.executable, "-m", "tests.benchmarks.judge", "--serve", str(seconds), str(spread)]

@@ -12,6 +12,7 @@ from http import HTTPStatus
 from typing import Any, Literal, Protocol, TypeVar, get_args
 
 import anyio
+import anyio.lowlevel
 from grpc import StatusCode
 from isal import isal_zlib
 from prometheus_client import CollectorRegistry, Counter
@@ -45,6 +46,8 @@ RefusalReason = Literal[
 
 BODIES_IN_FLIGHT = 8
 """Bodies of the largest size that may be on their way in at once, by one protocol, over all connections."""
+_LEAVING = 3
+"""Rounds of the event loop in which a request is on its way to the destination, which then works beside us."""
 PATIENCE = 10.0
 """Seconds in which a body must have come in, or it would hold the room of others; senders wait for as long or less."""
 
@@ -216,6 +219,8 @@ class Intake:
         return answer  # noqa: RET504 - only after the block is the other one done too
 
     async def _accept_or_count(self, wire: Wire, signal: Signal, body: bytes, encoding: str, json: bool) -> None:
+        for _ in range(_LEAVING):
+            await anyio.lowlevel.checkpoint()
         try:
             await self.accept(wire, signal, body, encoding, json)
         except Refused as refused:
