@@ -214,7 +214,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         _garble(run)
         run.ask(server, GOOD, COUNT)
         after("unreadable judge")
-        run.judge.script = lambda _: Reply.error(503)
+        run.judge.script = lambda _: replace(Reply.error(503), delay=0.3)  # by then all that may ask do
         run.ask(server, GOOD, COUNT, ends=False)
         after("judge down")
         exemplars = _exemplars(server)
