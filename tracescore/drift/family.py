@@ -199,8 +199,11 @@ class Family:
         }
 
     def resume(self, plain: Mapping[str, Any]) -> None:
-        """Goes on from the state of an earlier process. Detectors that are not configured any more are left out."""
-        self.judge, self._most = plain["epoch"], plain["most"]
+        """Goes on from the state of an earlier process; one of another shape changes nothing.
+
+        Detectors that are not configured any more are left out.
+        """
+        judge, most, resumed = list(plain["epoch"]), int(plain["most"]), {}
         for row in plain["watched"]:
             watched = Watched(self._fresh(), row["last"])
             watched.releases.resume(row["releases"])
@@ -208,8 +211,10 @@ class Family:
                 detector = watched.detectors.get(Kind(name, against))
                 if detector is not None and saved["target"] == detector.target:
                     detector.resume(saved)
-            self.watched[row["population"][0], row["population"][1]] = watched
+            resumed[row["population"][0], row["population"][1]] = watched
         self._conversations.resume(plain["conversations"])
+        self.judge, self._most = judge, most
+        self.watched.update(resumed)
 
 
 def _stratum(kind: Kind, result: Result) -> str:

@@ -201,10 +201,12 @@ class Labelling:
         return {"judge": self._judge, "sums": rows}
 
     def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the sums of an earlier process."""
-        self._judge, width = totals["judge"], len(Group._fields)
+        """Goes on from the sums of an earlier process; those of another shape change nothing."""
+        judge, width = list(totals["judge"]), len(Group._fields)
+        sums: dict[Group, dict[int, WeightedSums]] = {}
         for row in totals["sums"]:
-            self._sums.setdefault(Group(*row[:width]), {})[row[width]] = WeightedSums(*row[width + 1 :])
+            sums.setdefault(Group(*row[:width]), {})[int(row[width])] = WeightedSums(*map(float, row[width + 1 :]))
+        self._judge, self._sums = judge, sums
 
     def refill(self, result: Result) -> None:
         """The sums hold everything already."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 from pydantic import TypeAdapter
@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from tracescore.model import Envelope, Result
 
 _READER = TypeAdapter(Result)
+_ENVELOPE = TypeAdapter(tuple[Literal["http", "grpc"], str, list[tuple[str, str]], bool, str])
 
 
 def encode(result: Result) -> bytes:
@@ -35,10 +36,10 @@ def encode_envelope(envelope: Envelope) -> bytes:
 
 
 def decode_envelope(text: bytes) -> Envelope:
-    """The envelope that `encode_envelope` was given."""
-    wire, target, headers, *rest = orjson.loads(text)
+    """The envelope that `encode_envelope` was given. Raises ValueError for anything else."""
+    wire, target, headers, is_json, encoding = _ENVELOPE.validate_json(text, strict=True)
     pairs = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
-    return Envelope(wire, target, pairs, *rest)
+    return Envelope(wire, target, pairs, is_json, encoding)
 
 
 def brief(result: Result) -> Result:
