@@ -30,6 +30,7 @@ from tracescore.model import GoldItem, Interaction, Result
 pytestmark = pytest.mark.anyio
 
 ECHO = {"kind": "python", "callable": "tests.unit.test_gold_run:echo"}
+BROKEN = {"kind": "python", "callable": "tests.unit.test_gold_run:broken"}
 WRONG: set[str] = set()
 """Questions that the app answers wrongly."""
 UNSCORED: set[str] = set()
@@ -37,6 +38,10 @@ UNSCORED: set[str] = set()
 
 def echo(question: str) -> str:
     return "unscored: judge_timeout" if question in UNSCORED else "no" if question in WRONG else question
+
+
+def broken(_question: str) -> str:
+    raise OSError
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +71,16 @@ async def made(of: GoldRunner) -> Run:
 
 
 # ---------------------------------------------------------------- outcomes
+
+
+@pytest.mark.parametrize(("settings", "service"), [({"service": "shop"}, "shop"), ({}, "unknown")])
+async def test_items_are_of_the_service_that_the_settings_name_where_answers_do_not_tell(
+    tmp_path: Path, settings: dict[str, str], service: str
+) -> None:
+    done = await made(runner(write_set(tmp_path / "s.jsonl", 3), ECHO, **settings))
+    failed = await made(runner(write_set(tmp_path / "s.jsonl", 3), BROKEN, **settings))
+    assert {each.outcome for each in failed.outcomes} == {"unanswered"}
+    assert {each.service for each in (done, failed, *done.outcomes, *failed.outcomes)} == {service}
 
 
 async def test_every_item_has_an_outcome_and_what_was_not_measured_is_no_number(tmp_path: Path) -> None:
