@@ -81,11 +81,17 @@ def read_yaml(text: str, name: str) -> tuple[yaml.Node | None, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{name}:{mark.line + 1}" if mark else name
-        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise ConfigError([f"{where}: is not YAML: {problem}"]) from None
+        raise ConfigError([f"{where}: is not YAML: {_problem(error)}"]) from None
     except RecursionError:
         line = loader.line + 1 if loader else 1
         raise ConfigError([f"{name}:{line}: nested too deeply; at most {DEEPEST} levels expected"]) from None
+
+
+def _problem(error: yaml.YAMLError) -> str:
+    """What is wrong in one line; of the commonest cause, an unquoted cron expression, what to do."""
+    if getattr(error, "context", None) == "while scanning an alias":
+        return 'a text that begins with * expected in quotes, as in "* * * * *"'
+    return getattr(error, "problem", None) or str(error).partition("\n")[0]
 
 
 def _weigh(node: yaml.Node, name: str, known: dict[int, int], depth: int) -> int:
