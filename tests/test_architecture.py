@@ -30,7 +30,7 @@ GROUND: dict[str, set[str]] = {
     "config_file": {"config", "config_checks", "config_types", "config_yaml", "errors"},
     "asgi": set(),
     "garbage": set(),
-    "sqlite_file": set(),
+    "sqlite_file": {"errors"},
     "labels": set(),
     "wire": set(),
     "together": set(),

@@ -24,13 +24,16 @@ from tracescore import sqlite_file
 from tracescore.errors import UsageError
 from tracescore.gold.results import ItemOutcome, Run, State
 
-VERSION = 1
 _BUSY = 10.0
 """Seconds to wait for another process that writes."""
 _ALWAYS_KEPT = 10
 """Of every gold set so many runs stay, however old."""
 
-_SCHEMA = """
+_KIND = sqlite_file.Kind(
+    "gold.store",
+    application_id=int.from_bytes(b"tscg", "big"),
+    version=1,
+    schema="""
 CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, gold_set TEXT NOT NULL, hash TEXT NOT NULL,
     size INTEGER NOT NULL, service TEXT NOT NULL, release TEXT NOT NULL, judge TEXT NOT NULL,
     trigger TEXT NOT NULL, started REAL NOT NULL, epoch INTEGER NOT NULL, finished REAL NOT NULL, state TEXT NOT NULL,
@@ -41,7 +44,8 @@ CREATE TABLE outcomes (run INTEGER NOT NULL, item TEXT NOT NULL, content BLOB NO
 CREATE TABLE releases (service TEXT NOT NULL, release TEXT NOT NULL, seen REAL NOT NULL, PRIMARY KEY (service, release))
     WITHOUT ROWID;
 CREATE TABLE pins (gold_set TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
-"""
+""",
+)
 _COLUMNS = (
     "gold_set hash size service release judge trigger started epoch finished state detail reference".split()  # noqa: SIM905
 )
@@ -58,10 +62,9 @@ class Store:
         self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None) if not path else None
         try:
             if path is not None:
-                sqlite_file.create(path)
+                sqlite_file.claim(path, _KIND)
             with self._begin() as db:
-                if not sqlite_file.prepare(db, _SCHEMA, VERSION):
-                    raise UsageError(f"gold.store: {path} is of another version or program; name another file")
+                sqlite_file.prepare(db, path, _KIND)
         except OSError as error:
             raise UsageError(f"gold.store: {path} cannot be opened: {error.strerror}; name a file there") from None
 
