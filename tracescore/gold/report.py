@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from tracescore.errors import UsageError
 from tracescore.gold.compare import RIGHT, Comparison
 from tracescore.gold.results import ItemOutcome, Run
+from tracescore.wire import dumps_utf8
 
 _READER = TypeAdapter(Run)
 _LONGEST = 1_000
@@ -176,10 +176,7 @@ def _json(report: Report) -> str:
             },
             "flips": [{"id": f.item.id, "before": f.before, "after": f.after} for f in comparison.flips],
         }
-    try:
-        return orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
-    except TypeError:  # half a surrogate pair, which UTF-8 does not know
-        return json.dumps(content, indent=2, ensure_ascii=False)
+    return dumps_utf8(content, indent=True).decode()
 
 
 def _means(run: Run, min_scored: float, tag: str) -> Mapping[str, float]:

@@ -7,22 +7,21 @@ writes is waited for. Only one run at a time goes on, whoever started it: the ru
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import orjson
 from pydantic import TypeAdapter
 
 from tracescore import sqlite_file
 from tracescore.errors import UsageError
 from tracescore.gold.results import ItemOutcome, Run, State
+from tracescore.wire import dumps_utf8
 
 _BUSY = 10.0
 """Seconds to wait for another process that writes."""
@@ -119,7 +118,7 @@ class Store:
 
     def add(self, run: Run, outcome: ItemOutcome) -> None:
         """Notes what became of an item; what is noted of it already is replaced."""
-        content = _written(outcome)
+        content = dumps_utf8(outcome)
         with self._begin() as db:
             db.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", (run.id, outcome.id, content))
 
@@ -194,13 +193,6 @@ class Store:
         with self._begin("DEFERRED") as db:
             found = db.execute("SELECT max(id), max(finished), total(reference * id), count(*) FROM runs").fetchone()
         return tuple(found)
-
-
-def _written(outcome: ItemOutcome) -> bytes:
-    try:
-        return orjson.dumps(outcome)
-    except TypeError:  # half a surrogate pair, which UTF-8 does not know
-        return json.dumps(asdict(outcome), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _run(row: tuple[Any, ...]) -> Run:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
 import orjson
 from pydantic import TypeAdapter
 
 from tracescore.model import Envelope, Result
+from tracescore.wire import dumps_utf8
 
 _READER = TypeAdapter(Result)
 _ENVELOPE = TypeAdapter(tuple[Literal["http", "grpc"], str, list[tuple[str, str]], bool, str])
@@ -18,10 +18,7 @@ _ENVELOPE = TypeAdapter(tuple[Literal["http", "grpc"], str, list[tuple[str, str]
 def encode(result: Result) -> bytes:
     """The result as JSON, without the attributes that only sampling reads."""
     bare = replace(result, interaction=replace(result.interaction, attributes={}))
-    try:
-        return orjson.dumps(bare, default=_plain)
-    except TypeError:  # half a surrogate pair, which UTF-8 does not know
-        return json.dumps(asdict(bare), default=_plain, ensure_ascii=False).encode("utf-8", "replace")
+    return dumps_utf8(bare)
 
 
 def decode(text: bytes) -> Result:
@@ -49,9 +46,3 @@ def brief(result: Result) -> Result:
     )
     evaluations = tuple(replace(each, items=()) for each in result.evaluations)
     return replace(result, interaction=interaction, evaluations=evaluations)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, frozenset):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} is not JSON")
