@@ -324,6 +324,15 @@ def test_only_the_owner_can_read_the_store(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the reference
 
 
+def test_of_the_releases_that_were_seen_the_newest_are_remembered(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs")
+    store.saw(("shop", f"{number}", NOW + number) for number in range(5))
+    store.saw([("shop", "0", NOW + 9)])
+    assert store.releases("shop") == ["0", "1", "2", "3", "4"]
+    store.forget("faq", NOW, releases=3)
+    assert store.releases("shop") == ["2", "3", "4"]
+
+
 async def test_the_first_three_runs_of_the_first_release_are_the_reference_until_a_person_pins(tmp_path: Path) -> None:
     file, clock = write_set(tmp_path / "s.jsonl"), SettableClock()
     first = runner(file, ECHO, clock, release="1")

@@ -10,7 +10,7 @@ import fcntl
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -139,13 +139,13 @@ class Store:
             if at is not None:
                 db.execute("INSERT OR REPLACE INTO pins VALUES (?, ?)", (gold_set, at))
 
-    def saw(self, service: str, release: str, at: float) -> None:
-        """Notes when a release was seen first."""
+    def saw(self, seen: Iterable[tuple[str, str, float]]) -> None:
+        """Notes service, release, and when it was seen first (Unix seconds)."""
         with self._begin() as db:
-            db.execute("INSERT OR IGNORE INTO releases VALUES (?, ?, ?)", (service, release, at))
+            db.executemany("INSERT OR IGNORE INTO releases VALUES (?, ?, ?)", seen)
 
-    def forget(self, gold_set: str, before: float) -> None:
-        """Deletes runs that began earlier, but for references and the last few."""
+    def forget(self, gold_set: str, before: float, releases: int) -> None:
+        """Deletes runs that began earlier, but for references and the last few, and all but the newest `releases`."""
         with self._begin() as db:
             db.execute(
                 "DELETE FROM runs WHERE gold_set = ? AND started < ? AND NOT reference AND id NOT IN "
@@ -153,6 +153,11 @@ class Store:
                 (gold_set, before, gold_set, _ALWAYS_KEPT),
             )
             db.execute("DELETE FROM outcomes WHERE run NOT IN (SELECT id FROM runs)")
+            db.execute(
+                "DELETE FROM releases WHERE (service, release) NOT IN "
+                "(SELECT service, release FROM releases ORDER BY seen DESC LIMIT ?)",
+                (releases,),
+            )
 
     # ---------------------------------------------------------------- reading
 
