@@ -54,7 +54,7 @@ STAGES: dict[str, set[str]] = {
     "evaluators": {"embedder", "judge", "together"},
     "drift": {"labels", "sqlite_file"},
     "exporters": {"__init__", "asgi", "buckets", "drift", "labels", "retrying", "wire"},
-    "gold": {"labels", "retrying", "sqlite_file", "wire"},
+    "gold": {"config_yaml", "labels", "retrying", "sqlite_file", "wire"},
     "spool": {"sqlite_file", "wire"},
     "restart": {"assembly", "exporters", "interactions", "ledger", "spool"},
     "keeper": {"assembly", "exporters", "interactions", "judge", "ledger", "pending", "restart", "spool"},
