@@ -34,10 +34,15 @@ class Buckets:
         return {"bounds": list(self._bounds), "counts": self._counts, "sum": self._sum}
 
     def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the counts of an earlier process, unless it had other bounds."""
+        """Goes on from the counts of an earlier process, unless it had other bounds.
+
+        LookupError, TypeError or ValueError, and no change, for anything but what `totals` gives.
+        """
+        counts, total = [int(count) for count in totals["counts"]], float(totals["sum"])
         if totals["bounds"] == list(self._bounds):
-            self._counts = list(totals["counts"])
-            self._sum = totals["sum"]
+            if len(counts) != len(self._counts):
+                raise ValueError(f"{len(self._counts)} counts expected; got {len(counts)}")
+            self._counts, self._sum = counts, total
 
     def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
         """Adds the cumulative buckets, the sum and the count to a family."""

@@ -28,7 +28,7 @@ from tracescore.cli_gold import gold
 from tracescore.cli_options import ConfigPath, configured, lines_of, print_json, run_async
 from tracescore.config import Config, EmbedderSettings, JudgeSettings
 from tracescore.config_types import host_port
-from tracescore.errors import ConfigError, TracescoreError, UsageError
+from tracescore.errors import ConfigError, TargetFailed, TracescoreError, UsageError
 from tracescore.model import MEASURES
 
 if TYPE_CHECKING:
@@ -59,13 +59,11 @@ def main() -> NoReturn:
             stream.reconfigure(errors="replace")  # a terminal without a character is no reason to fail
     try:
         app()
-    except TracescoreError as error:
-        _refuse(error)
-    except BaseExceptionGroup as group:
-        known, other = group.split(TracescoreError)
-        if other is not None or known is None:
+    except (TracescoreError, BaseExceptionGroup) as error:
+        ours = _ours(error)
+        if ours is None:
             raise
-        _refuse(_first(known))
+        _refuse(ours)
     sys.exit(0)
 
 
@@ -75,10 +73,13 @@ def _refuse(error: BaseException) -> NoReturn:
     sys.exit(2)
 
 
-def _first(error: BaseException) -> BaseException:
+def _ours(error: BaseException) -> TracescoreError | None:
+    """The first error in a group of errors of ours; None where there are others too."""
     while isinstance(error, BaseExceptionGroup):
+        if error.split(TracescoreError)[1] is not None:
+            return None
         error = error.exceptions[0]
-    return error
+    return error if isinstance(error, TracescoreError) else None
 
 
 @app.callback(invoke_without_command=True)
@@ -166,8 +167,12 @@ async def _probe(scorer: Scorer, config: Config, failures: list[str]) -> None:
         for what, ask in asked.items():
             try:
                 said = await ask()
-            except TracescoreError as error:
-                failures.append(f"{what}: {error}")
+            except (TracescoreError, BaseExceptionGroup) as error:
+                ours = _ours(error)
+                if ours is None:
+                    raise
+                setting = "gold.target: " if isinstance(ours, TargetFailed) else ""
+                failures.append(f"{what}: {setting}{ours}")
             else:
                 typer.echo(f"{what}: {said or 'answers'}")
     finally:

@@ -57,13 +57,19 @@ for _name, _convert, _pattern, _first in (
 def text_of(path: Path) -> str:
     """The text of a file; ConfigError when it cannot be read, is too large or not UTF-8."""
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
-        if len(content) > LARGEST:
-            raise ConfigError([f"{path}: at most {LARGEST // 2**20} MiB expected; is this the right file?"])
-        return content.decode("utf-8-sig")
+        return text_within(path, LARGEST)
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
+
+
+def text_within(path: Path, largest: int) -> str:
+    """The text of a file of at most `largest` bytes, whole MiB; OSError, and ConfigError for more or for no UTF-8."""
+    with path.open("rb") as file:
+        content = file.read(largest + 1)
+    if len(content) > largest:
+        raise ConfigError([f"{path}: at most {largest // 2**20} MiB expected; is this the right file?"])
+    try:
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError([f"{path}: is not UTF-8 text"]) from None
 
@@ -76,20 +82,31 @@ def read_yaml(text: str, name: str) -> tuple[yaml.Node | None, Any]:
         root = loader.get_single_node()
         if root is None:
             return None, {}
-        _weigh(root, name, {}, 0)
+        weigh(root, name, MOST_VALUES)
         return root, loader.construct_document(root)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{name}:{mark.line + 1}" if mark else name
-        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
-        raise ConfigError([f"{where}: is not YAML: {problem}"]) from None
+        raise ConfigError([f"{where}: is not YAML: {problem_of(error)}"]) from None
     except RecursionError:
         line = loader.line + 1 if loader else 1
         raise ConfigError([f"{name}:{line}: nested too deeply; at most {DEEPEST} levels expected"]) from None
 
 
-def _weigh(node: yaml.Node, name: str, known: dict[int, int], depth: int) -> int:
-    """How many values `node` stands for; ConfigError if too many. `known` holds weights, 0 while one is being found."""
+def problem_of(error: yaml.YAMLError) -> str:
+    """What is wrong in one line; of the commonest cause, an unquoted cron expression, what to do."""
+    if getattr(error, "context", None) == "while scanning an alias":
+        return 'a text that begins with * expected in quotes, as in "* * * * *"'
+    return getattr(error, "problem", None) or str(error).partition("\n")[0]
+
+
+def weigh(root: yaml.Node, name: str, most: int) -> None:
+    """ConfigError when the nodes stand for more than `most` values or are nested too deeply; `name` is the file's."""
+    _weight(root, name, most, {}, 0)
+
+
+def _weight(node: yaml.Node, name: str, most: int, known: dict[int, int], depth: int) -> int:
+    """How many values `node` stands for. `known` holds weights, 0 while one is being found."""
     where = f"{name}:{node.start_mark.line + 1}"
     if depth > DEEPEST:
         raise ConfigError([f"{where}: nested too deeply; at most {DEEPEST} levels expected"])
@@ -98,9 +115,9 @@ def _weigh(node: yaml.Node, name: str, known: dict[int, int], depth: int) -> int
         raise ConfigError([f"{where}: an alias stands for what it is a part of itself"])
     if weight is None:
         known[id(node)] = 0
-        weight = known[id(node)] = 1 + sum(_weigh(child, name, known, depth + 1) for child in _children(node))
-    if weight > MOST_VALUES:
-        raise ConfigError([f"{where}: at most {MOST_VALUES} values expected, those behind an alias counted every time"])
+        weight = known[id(node)] = 1 + sum(_weight(child, name, most, known, depth + 1) for child in _children(node))
+    if weight > most:
+        raise ConfigError([f"{where}: at most {most} values expected, those behind an alias counted every time"])
     return weight
 
 

@@ -141,7 +141,7 @@ def _report(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run]
 def _falls(comparison: Comparison, tolerance: float) -> Iterator[str]:
     for measure, change in comparison.changes.items():
         if change.fell(tolerance):
-            yield f"{measure}: fell from {change.before:.3f} to {change.after:.3f} (p {change.p:.4f})"
+            yield f"compare-with {measure}: fell from {change.before:.3f} to {change.after:.3f} (p {change.p:.4f})"
 
 
 def _compared(runner: GoldRunner, done: Run, what: str | None, before: Sequence[Run]) -> Comparison | None:

@@ -40,6 +40,7 @@ from tracescore.spool.changes import (
     TraceRead,
     key_of,
 )
+from tracescore.spool.stored import Stored
 
 _log = logging.getLogger("tracescore.spool")
 
@@ -191,7 +192,7 @@ class Keeper:
         stored = self._spool.open()
         if stored is not None:
             if epochs is not None:
-                self._resume_epochs(epochs, stored.fact(_EPOCH + epochs.judge))
+                self._resume_epochs(epochs, stored)
             args = (stored, self._ledger, self._once, self._exporters, self._config.measures)
             restart.resume_hold(stored, self._hold)  # first: what is owed may be about a span that is kept back
             waiting = await restart.resume_counts(*args)
@@ -213,15 +214,20 @@ class Keeper:
             self._spool.note(interaction)
             self._ledger.shed(unread, measures, "shutdown")
 
-    def _resume_epochs(self, epochs: Epochs, saved: bytes | None) -> None:
+    def _resume_epochs(self, epochs: Epochs, stored: Stored) -> None:
         def changed(value: bytes) -> None:
             self._epoch = Fact(_EPOCH + epochs.judge, value)
             self._spool.note(self._epoch)
 
         epochs.on_change = changed
+        saved = stored.fact(_EPOCH + epochs.judge)
         if saved is not None:
             self._epoch = Fact(_EPOCH + epochs.judge, saved)
-            epochs.resume(saved)
+            try:
+                epochs.resume(saved)
+            except (TypeError, ValueError):
+                self._epoch = None
+                stored.unreadable("judge epoch", "the first one begins again")
 
     # ---------------------------------------------------------------- how
 

@@ -140,12 +140,17 @@ class Ledger:
         }
 
     def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the totals of an earlier process; what was pending there has to be announced again."""
-        self._read.update(totals["read"])
-        for measure, outcome, reason, count in totals["ended"]:
-            self._ended[measure, (outcome, reason)] += count
-            self._started[measure] += count
+        """Goes on from the totals of an earlier process; what was pending there has to be announced again.
+
+        Totals of another shape change nothing; see `Continuing.resume`.
+        """
+        read: dict[State, int] = {state: int(count) for state, count in totals["read"].items()}
+        ended = [(measure, (outcome, reason), int(count)) for measure, outcome, reason, count in totals["ended"]]
         self._lag.resume(totals["lag"])
+        self._read.update(read)
+        for measure, ending, count in ended:
+            self._ended[measure, ending] += count
+            self._started[measure] += count
 
     def _end(self, interaction: Interaction, measure: Measure, ending: Ending) -> None:
         if self._pending[measure].pop(interaction.key, None) is None:

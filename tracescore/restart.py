@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import groupby
 
 import orjson
@@ -16,9 +16,11 @@ from tracescore.interactions.once import Once
 from tracescore.ledger import Ledger
 from tracescore.model import Interaction, Measure, RawTrace
 from tracescore.spool.changes import Lost
-from tracescore.spool.stored import Known, Stored
+from tracescore.spool.stored import COUNTED_ANEW, Known, Past, Stored
 
 _log = logging.getLogger("tracescore.spool")
+
+_LEDGER = "ledger"
 
 Read = Callable[[RawTrace], Iterable[Interaction]]
 """Reads a trace again, counting nothing."""
@@ -27,7 +29,7 @@ Read = Callable[[RawTrace], Iterable[Interaction]]
 def totals(ledger: Ledger, exporters: Sequence[Exporter]) -> bytes:
     """What all counters that go on after a restart show at this moment."""
     figures = {exporter.name: exporter.totals() for exporter in exporters if isinstance(exporter, Continuing)}
-    return orjson.dumps({"ledger": ledger.totals(), **figures})
+    return orjson.dumps({_LEDGER: ledger.totals(), **figures})
 
 
 async def resume_counts(
@@ -35,34 +37,49 @@ async def resume_counts(
 ) -> list[Known]:
     """Puts ledger, windows and recent results back, and gives the interactions that wait for the judge.
 
-    What the totals hold is shown to the windows and the page; what was committed after them is counted now.
+    What the totals hold is shown to the windows and the page; what was committed after them is counted now, and so is
+    everything by a part whose totals cannot be read.
     """
-    if stored.totals:
-        ledger.resume(stored.totals["ledger"])
-    for exporter in exporters:
-        if isinstance(exporter, Continuing) and exporter.name in stored.totals:
-            exporter.resume(stored.totals[exporter.name])
+    anew = _resume_totals(stored, ledger, exporters)
     waiting = []
     for known in stored.interactions():
         trace_id = known.trace_id.hex()
         once.resume(trace_id, known.span_id, known.state)
-        if not known.counted:
+        if not known.counted or _LEDGER in anew:
             _count(ledger, known, Interaction(trace_id, known.span_id, known.state, None, None), measures)
         if known.fate == "waiting":
             waiting.append(known)
     for past in stored.results():
-        if not past.counted:
+        if not past.counted or _LEDGER in anew:
             ledger.finished(past.result)
         for exporter in exporters:
             if isinstance(exporter, Delivering):
                 wanted = exporter.name in past.owed
             else:
-                wanted = not past.counted if isinstance(exporter, Continuing) else past.whole
+                wanted = _anew(past, exporter, anew) if isinstance(exporter, Continuing) else past.whole
             if wanted:
                 await exporter.export(past.result)
             elif isinstance(exporter, Continuing):
                 exporter.refill(past.result)
     return waiting
+
+
+def _resume_totals(stored: Stored, ledger: Ledger, exporters: Sequence[Exporter]) -> set[str]:
+    """Puts the totals of every part back; the names of those that have to count anew as theirs cannot be read."""
+    parts = {_LEDGER: ledger.resume} | {each.name: each.resume for each in exporters if isinstance(each, Continuing)}
+    anew = {_LEDGER} - set(stored.totals)
+    for name, resume in parts.items():
+        if name in stored.totals:
+            try:
+                resume(stored.totals[name])
+            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                stored.unreadable(f"totals of {name}", f"{COUNTED_ANEW} ({type(error).__name__})")
+                anew.add(name)
+    return anew
+
+
+def _anew(past: Past, part: Continuing, anew: Collection[str]) -> bool:
+    return not past.counted or part.name in anew
 
 
 def _count(ledger: Ledger, known: Known, interaction: Interaction, measures: Sequence[Measure]) -> None:

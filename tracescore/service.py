@@ -278,11 +278,16 @@ class Service:
         return addresses
 
     async def _remind(self) -> None:
-        """The commonest first mistake is an app that sends elsewhere: silence is said once."""
+        """The commonest first mistake is an app that sends elsewhere: silence is said once.
+
+        It may be meant where a gold set is asked for its answers and not for its traces: then nothing is wrong.
+        """
         await anyio.sleep(_SILENCE)
         if not self.intake.spans_received:
             where = "; ".join(f"OTEL_EXPORTER_OTLP_PROTOCOL={name} -> {url}" for name, url in self.endpoints.items())
-            _log.warning('event=nothing_received seconds=%.0f advice="%s"', _SILENCE, where)
+            gold = self.config.gold
+            level = logging.INFO if gold is not None and gold.target.kind != "trace" else logging.WARNING
+            _log.log(level, 'event=nothing_received seconds=%.0f advice="%s"', _SILENCE, where)
 
     def _counts(self) -> Snapshot:
         return self.ledger.snapshot(self.intake.spans_received)

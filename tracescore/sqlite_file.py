@@ -3,26 +3,75 @@
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
+
+from tracescore.errors import UsageError
 
 
-def create(path: Path) -> None:
-    """Creates the file where there is none, for its owner alone: it will hold what users wrote. OSError."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One of the files there are. `setting` names it to people, `application_id` (31 bits) to programs.
 
-
-def prepare(db: sqlite3.Connection, schema: str, version: int) -> bool:
-    """Creates the tables in an empty file; False when it is of another version, or of another program.
-
-    `schema` are statements, each ended by a semicolon; the transaction is the caller's.
+    `schema` are statements, each ended by a semicolon; `version` is that of the tables they make.
     """
-    found = db.execute("PRAGMA user_version").fetchone()[0]
-    if found == version:
-        return True
-    if found or db.execute("SELECT 1 FROM sqlite_schema").fetchone():
-        return False
-    for statement in filter(str.strip, schema.split(";")):
-        db.execute(statement)
-    db.execute(f"PRAGMA user_version = {version}")
-    return True
+
+    setting: str
+    application_id: int
+    version: int
+    schema: str
+
+
+def claim(path: Path, kind: Kind) -> None:
+    """Creates the file where there is none, for its owner alone: it will hold what users wrote. OSError, UsageError.
+
+    One that is something else is refused, and has not been touched then.
+    """
+    untouched = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    try:
+        with closing(sqlite3.connect(untouched, uri=True)) as db:
+            foreign = _state(db, kind) == "foreign"
+    except sqlite3.Error:  # there is none, or it is damaged or being written: that is found out when it is opened
+        foreign = False
+    if foreign:
+        raise _refusal(path, kind)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    path.chmod(0o600)  # also one that was there
+
+
+def prepare(db: sqlite3.Connection, path: Path | None, kind: Kind) -> None:
+    """Creates the tables in an empty file; UsageError when it is of another version, or something else.
+
+    The transaction is the caller's.
+    """
+    state = _state(db, kind)
+    if state == "foreign":
+        raise _refusal(path, kind)
+    if state == "empty":
+        for statement in filter(str.strip, kind.schema.split(";")):
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {kind.version}")
+    if state != "ours":
+        db.execute(f"PRAGMA application_id = {kind.application_id}")
+
+
+def _state(db: sqlite3.Connection, kind: Kind) -> Literal["empty", "ours", "unmarked", "foreign"]:
+    """`unmarked`: ours from before files were marked with their kind."""
+    version, application_id = (
+        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")
+    )
+    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
+    if (version, application_id, tables) == (0, 0, set()):
+        return "empty"
+    if (version, application_id) == (kind.version, kind.application_id):
+        return "ours"
+    expected = set(re.findall(r"CREATE TABLE (\w+)", kind.schema))
+    return "unmarked" if (version, application_id) == (kind.version, 0) and expected <= tables else "foreign"
+
+
+def _refusal(path: Path | None, kind: Kind) -> UsageError:
+    return UsageError(f"{kind.setting}: {path} is of another version or program; name another file")

@@ -208,7 +208,7 @@ def test_check_probe_asks_the_app_once_and_says_what_is_wrong(place: Place, answ
         assert len(app.asked) == bool(answer)
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert words in line
+    assert f"prices.jsonl: gold.target: {words}" in line
     assert not (place.folder / "runs").exists()  # checking opens nothing
 
 
@@ -233,6 +233,7 @@ def test_check_probe_names_an_app_that_starts_traces_of_its_own(place: Place, ki
         assert "the app answers, with 2 contexts" in done.stdout
     else:
         assert done.returncode == 2
+        assert "prices.jsonl: gold.target: no_trace: " in done.stderr
         assert "it does not pass the traceparent header on" in done.stderr
 
 

@@ -14,6 +14,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
 from tests.otlp import SCOPE, attributes, span
 from tracescore.exporters.outbox import together
+from tracescore.receiver.otlp_json import traces_to_protobuf
 from tracescore.receiver.parting import part
 from tracescore.wire import loads
 
@@ -110,6 +111,15 @@ def test_the_parts_of_a_json_request_are_the_request_in_either_spelling() -> Non
     ]
     both = loads(together([one.request for one in alone], json=True))
     assert len(both["resourceSpans"]) == 2
+
+
+def test_a_null_in_the_other_spelling_hides_no_span() -> None:
+    scopes = [{"spans": [json_span(1, 1, "camel"), json_span(1, 2, "camel")]}]
+    body = orjson.dumps({"resourceSpans": None, "resource_spans": [{"scope_spans": scopes, "scopeSpans": None}]})
+    rest, alone = part(body, as_bytes({(1, 1)}), json=True)
+    assert flat(traces_to_protobuf(body)) == flat(
+        traces_to_protobuf(rest or b"{}") + traces_to_protobuf(together([one.request for one in alone], json=True))
+    )
 
 
 def test_nothing_is_left_of_a_json_request_of_which_all_is_kept_back() -> None:

@@ -37,6 +37,14 @@ STRANGE = {
         "x: !!timestamp now\n",
         "f.yaml:1: is not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:timestamp'",
     ),
+    "a cron expression without quotes": (
+        "gold:\n  schedule: * * * * *\n",
+        'f.yaml:2: is not YAML: a text that begins with * expected in quotes, as in "* * * * *"',
+    ),
+    "a cron expression without quotes, in steps": (
+        "gold: {schedule: */5 * * * *}\n",
+        'f.yaml:1: is not YAML: a text that begins with * expected in quotes, as in "* * * * *"',
+    ),
     "a character that text does not have": (
         "x: \0\n",
         "f.yaml: is not YAML: unacceptable character #x0000: special characters are not allowed",

@@ -83,7 +83,7 @@ async def test_what_a_run_is_compared_with(tmp_path: Path) -> None:
 
     for against in ("PINNED", "LAST", str(tmp_path / "first.json")):
         fell = await made(tmp_path, wrong=9, compare_with=against)
-        assert fell.failures[0].startswith("answer_correctness: fell from 1.000 to 0.250 (p 0.00")
+        assert fell.failures[0].startswith("compare-with answer_correctness: fell from 1.000 to 0.250 (p 0.00")
         again = await made(tmp_path, compare_with=against)
         assert (again.failures, again.notes) == ((), ())
 

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit.test_config_yaml import BOMB
+from tracescore.config_yaml import DEEPEST
 from tracescore.errors import ConfigError
-from tracescore.gold.items import KEYS, GoldSet, load, mark_of
+from tracescore.gold.items import KEYS, LARGEST, MOST_VALUES, GoldSet, load, mark_of
 from tracescore.model import GoldItem, Message
 
 FULL = GoldItem(
@@ -173,6 +175,25 @@ def test_everything_that_is_wrong_is_said_with_its_line(
     tmp_path: Path, name: str, text: str, expected: list[str]
 ) -> None:
     assert problems(tmp_path, name, text) == expected
+
+
+MOST = f"at most {MOST_VALUES} values expected, those behind an alias counted every time"
+TOO_MUCH = {
+    "aliases that multiply": (BOMB, f":6: {MOST}"),
+    "an item that holds itself": ("- &a\n  question: *a\n", ":1: an alias stands for what it is a part of itself"),
+    "too deep": ("[" * 60 + "]" * 60, f":1: nested too deeply; at most {DEEPEST} levels expected"),
+    "thousands of brackets": ("[" * 5_000, ":1: is not YAML: nested too deep or broken"),
+    "more bytes than any set has": ("x" * (LARGEST + 1), ": at most 16 MiB expected; is this the right file?"),
+}
+
+
+@pytest.mark.parametrize(("text", "said"), TOO_MUCH.values(), ids=TOO_MUCH.keys())
+def test_a_set_is_bounded_as_the_configuration_is(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "set.yaml"
+    file.write_text(text)
+    with pytest.raises(ConfigError) as refused:
+        load(file)
+    assert refused.value.problems == (f"{file}{said}",)
 
 
 def test_a_file_that_is_not_there_or_no_text_is_one_line(tmp_path: Path) -> None:

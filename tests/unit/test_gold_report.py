@@ -52,6 +52,14 @@ def test_junit_counts_wrong_answers_as_failures_and_missing_ones_as_errors(tmp_p
     assert said == {"factual": ["failure"], "i00: q0": [], "i01: q1": ["failure"], "i02: q2": ["error"]}
 
 
+def test_no_two_test_cases_of_junit_have_one_name(tmp_path: Path) -> None:
+    checks = ("factual: 0.5 is under 0.8", "compare-with factual: fell from 0.9 to 0.5", "factual: 0.5 is under 0.9")
+    alike = (replace(WRONG, id="a\x01", question="q"), replace(WRONG, id="a\x02", question="q"))
+    root = ET.fromstring(files(Report(replace(DONE, outcomes=alike), 0.5, 0.02, None, checks), tmp_path)[".xml"])
+    names = [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
+    assert len(set(names)) == len(names) == 5
+
+
 def test_a_json_report_holds_the_run_that_a_later_one_is_compared_with(tmp_path: Path) -> None:
     content = json.loads(files(REPORT, tmp_path)[".json"])
     assert read_run(tmp_path / "out.json") == DONE

@@ -30,6 +30,7 @@ from tracescore.model import GoldItem, Interaction, Result
 pytestmark = pytest.mark.anyio
 
 ECHO = {"kind": "python", "callable": "tests.unit.test_gold_run:echo"}
+BROKEN = {"kind": "python", "callable": "tests.unit.test_gold_run:broken"}
 WRONG: set[str] = set()
 """Questions that the app answers wrongly."""
 UNSCORED: set[str] = set()
@@ -37,6 +38,10 @@ UNSCORED: set[str] = set()
 
 def echo(question: str) -> str:
     return "unscored: judge_timeout" if question in UNSCORED else "no" if question in WRONG else question
+
+
+def broken(_question: str) -> str:
+    raise OSError
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +71,16 @@ async def made(of: GoldRunner) -> Run:
 
 
 # ---------------------------------------------------------------- outcomes
+
+
+@pytest.mark.parametrize(("settings", "service"), [({"service": "shop"}, "shop"), ({}, "unknown")])
+async def test_items_are_of_the_service_that_the_settings_name_where_answers_do_not_tell(
+    tmp_path: Path, settings: dict[str, str], service: str
+) -> None:
+    done = await made(runner(write_set(tmp_path / "s.jsonl", 3), ECHO, **settings))
+    failed = await made(runner(write_set(tmp_path / "s.jsonl", 3), BROKEN, **settings))
+    assert {each.outcome for each in failed.outcomes} == {"unanswered"}
+    assert {each.service for each in (done, failed, *done.outcomes, *failed.outcomes)} == {service}
 
 
 async def test_every_item_has_an_outcome_and_what_was_not_measured_is_no_number(tmp_path: Path) -> None:
@@ -307,6 +322,15 @@ def test_only_the_owner_can_read_the_store(tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- the reference
+
+
+def test_of_the_releases_that_were_seen_the_newest_are_remembered(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs")
+    store.saw(("shop", f"{number}", NOW + number) for number in range(5))
+    store.saw([("shop", "0", NOW + 9)])
+    assert store.releases("shop") == ["0", "1", "2", "3", "4"]
+    store.forget("faq", NOW, releases=3)
+    assert store.releases("shop") == ["2", "3", "4"]
 
 
 async def test_the_first_three_runs_of_the_first_release_are_the_reference_until_a_person_pins(tmp_path: Path) -> None:

@@ -96,6 +96,35 @@ def test_the_first_sight_of_a_new_release_is_a_reason_and_only_the_first() -> No
     assert (of.due(NOON), of.release) == (None, "1")
 
 
+def test_runs_for_releases_keep_their_distance_and_the_newest_release_gets_the_next() -> None:
+    of = schedule()
+    began = []
+    for second in range(3 * 3600):
+        of.saw("shop", f"request-{second}")
+        if of.due(NOON + second) == "release":
+            began.append((second, of.release))
+            of.began(NOON + second)
+    assert began == [(second, f"request-{second}") for second in range(0, 3 * 3600, 1800)]
+    assert len(of._known) == 1_000
+
+
+def test_a_run_for_another_reason_is_not_put_off_by_releases() -> None:
+    of = schedule()
+    of.saw("shop", "2")
+    of.began(NIGHT - 60)
+    of.saw("shop", "3")
+    assert (of.due(NIGHT - 1), of.due(NIGHT)) == (None, "schedule")
+
+
+def test_a_clock_that_was_ahead_holds_no_release_back_for_longer() -> None:
+    of = schedule()
+    of.saw("shop", "2")
+    assert of.due(NOON + 24 * HOUR) == "release"
+    of.began(NOON + 24 * HOUR)
+    of.saw("shop", "3")
+    assert (of.due(NOON), of.due(NOON + 1800)) == (None, "release")
+
+
 def test_releases_start_nothing_where_they_are_not_to() -> None:
     of = schedule(on_release=False)
     assert of.saw("shop", "2")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 import pytest
@@ -76,6 +77,27 @@ def test_not_a_number_is_a_string() -> None:
 def test_unknown_keys_and_nulls_are_ignored() -> None:
     span = read_span({"name": "x", "invented": {"deep": [1]}, "events": None, "status": {"code": 2, "colour": "red"}})
     assert (span.name, span.status.code) == ("x", 2)
+
+
+BOTH = {
+    "groups": ({"resourceSpans": [], "resource_spans": [{}]}, "body: one spelling expected; got resourceSpans"),
+    "scopes": ({"resourceSpans": [{"scopeSpans": [{}], "scope_spans": [{}]}]}, "body.resourceSpans[0]: one spelling"),
+    "an id": (
+        {"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": "00", "trace_id": "01"}]}]}]},
+        "got traceId and trace_id",
+    ),
+}
+
+
+@pytest.mark.parametrize(("document", "said"), BOTH.values(), ids=BOTH.keys())
+def test_a_field_in_both_spellings_is_refused_as_nobody_can_tell_which_is_meant(document: Any, said: str) -> None:
+    with pytest.raises(DecodeError, match=re.escape(said)):
+        traces_to_protobuf(json.dumps(document).encode())
+
+
+def test_a_null_beside_the_other_spelling_is_absent() -> None:
+    span = read_span({"traceId": None, "trace_id": "00", "startTimeUnixNano": 5, "start_time_unix_nano": None})
+    assert (span.trace_id, span.start_time_unix_nano) == (b"\x00", 5)
 
 
 def test_log_records() -> None:

@@ -228,11 +228,12 @@ class Anchors:
         }
 
     def resume(self, plain: Mapping[str, Any]) -> None:
-        """Goes on from an earlier process, if the items are the same."""
+        """Goes on from an earlier process, if the items are the same; a state of another shape changes nothing."""
         if plain["mark"] == self._mark:
+            before = [_values(rows) for rows in plain["before"]]
+            last = plain["last"] and Pass(plain["last"][0], plain["last"][1], _values(plain["last"][2]))
             self._epoch, self.passes = plain["epoch"], plain["passes"]
-            self._before = [_values(rows) for rows in plain["before"]]
-            self._last = plain["last"] and Pass(plain["last"][0], plain["last"][1], _values(plain["last"][2]))
+            self._before, self._last = before, last
 
 
 def _rows(values: Values) -> list[list[Any]]:

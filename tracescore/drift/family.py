@@ -17,8 +17,9 @@ from tracescore.config_drift import Drift
 from tracescore.drift.detector import Detector, threshold
 from tracescore.drift.observations import Conversations, Kind, Observation, kinds, seen
 from tracescore.drift.releases import Releases
+from tracescore.drift.scale import Scale, going_on
 from tracescore.labels import label
-from tracescore.model import EVALUATOR_VERSION, Measure, Result
+from tracescore.model import Measure, Result
 
 _log = logging.getLogger("tracescore.drift")
 
@@ -55,7 +56,7 @@ class Family:
         self._settings, self._max_weight = settings, sampling.largest_weight
         self.kinds = kinds(measures, settings.targets)
         self._conversations = Conversations(settings.conversation_idle)
-        self.judge: list[Any] = []
+        self.judge: Scale = []
         """Name, epoch and version of what gave the scores: another one is another scale."""
         self._most = 0
         self.watched: dict[Population, Watched] = {}
@@ -67,7 +68,7 @@ class Family:
 
     def take(self, result: Result) -> bool:
         """Shows a result to the detectors of its service; False when there was no room for one more service."""
-        if not self._same_judge(result):
+        if not self._on_scale(result):
             return True
         self._follow_clock(result.finished)
         interaction = result.interaction
@@ -108,17 +109,15 @@ class Family:
             for detector in watched.detectors.values():
                 detector.set_back(now)
 
-    def _same_judge(self, result: Result) -> bool:
+    def _on_scale(self, result: Result) -> bool:
         """False for a result of an earlier epoch; with a new judge or epoch everything is learned anew."""
-        epoch = [result.judge, result.epoch, EVALUATOR_VERSION]
-        if epoch == self.judge:
-            return True
-        if self.judge and epoch[0] == self.judge[0] and epoch[2] == self.judge[2] and epoch[1] < self.judge[1]:
+        scale = going_on(self.judge, result)
+        if scale is None:
             return False
-        if self.judge:
+        if self.judge and scale != self.judge:
             _log.warning('event=baseline_reset cause=judge_changed judge="%s" epoch=%d', result.judge, result.epoch)
             self.reset()
-        self.judge = epoch
+        self.judge = scale
         return True
 
     def _watched(self, population: Population, at: float) -> Watched | None:
@@ -199,8 +198,11 @@ class Family:
         }
 
     def resume(self, plain: Mapping[str, Any]) -> None:
-        """Goes on from the state of an earlier process. Detectors that are not configured any more are left out."""
-        self.judge, self._most = plain["epoch"], plain["most"]
+        """Goes on from the state of an earlier process; one of another shape changes nothing.
+
+        Detectors that are not configured any more are left out.
+        """
+        judge, most, resumed = list(plain["epoch"]), int(plain["most"]), {}
         for row in plain["watched"]:
             watched = Watched(self._fresh(), row["last"])
             watched.releases.resume(row["releases"])
@@ -208,8 +210,10 @@ class Family:
                 detector = watched.detectors.get(Kind(name, against))
                 if detector is not None and saved["target"] == detector.target:
                     detector.resume(saved)
-            self.watched[row["population"][0], row["population"][1]] = watched
+            resumed[row["population"][0], row["population"][1]] = watched
         self._conversations.resume(plain["conversations"])
+        self.judge, self._most = judge, most
+        self.watched.update(resumed)
 
 
 def _stratum(kind: Kind, result: Result) -> str:

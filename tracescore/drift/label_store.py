@@ -16,15 +16,19 @@ from typing import Any
 from tracescore import sqlite_file
 from tracescore.errors import UsageError
 
-_VERSION = 1
-"""Of the tables. Values are JSON by the standard library: of what a judge wrote, not all is UTF-8."""
-_SCHEMA = """
+_KIND = sqlite_file.Kind(
+    "drift.labels.path",
+    application_id=int.from_bytes(b"tscl", "big"),
+    version=1,
+    schema="""
 CREATE TABLE answers (
     id TEXT PRIMARY KEY, at REAL NOT NULL, judge TEXT NOT NULL, epoch INTEGER NOT NULL, facts TEXT NOT NULL,
     told TEXT, labels TEXT
 ) WITHOUT ROWID;
 CREATE INDEX waiting ON answers (at) WHERE told IS NOT NULL;
-"""
+""",
+)
+"""Values are JSON by the standard library: of what a judge wrote, not all is UTF-8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,7 @@ class LabelStore:
     def __init__(self, path: str) -> None:
         """Opens or creates it, readable by its owner alone. UsageError when that cannot be done."""
         try:
-            sqlite_file.create(Path(path))
+            sqlite_file.claim(Path(path), _KIND)
             self._db = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
             self._prepare(path)
         except (OSError, sqlite3.Error) as error:
@@ -61,8 +65,7 @@ class LabelStore:
         for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self._db.execute(f"PRAGMA {pragma}")
         self._db.execute("BEGIN IMMEDIATE")  # takes the lock, so that a second process is told at once
-        if not sqlite_file.prepare(self._db, _SCHEMA, _VERSION):
-            raise UsageError(f"drift.labels.path: {path} is of another version or program; name another file")
+        sqlite_file.prepare(self._db, Path(path), _KIND)
         self._db.execute("COMMIT")
 
     def draw(self, drawn: Drawn, most: int) -> None:

@@ -27,6 +27,7 @@ from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.label_file import label_line, sums_line
 from tracescore.drift.label_series import families
 from tracescore.drift.label_store import Drawn, LabelStore
+from tracescore.drift.scale import Scale, going_on
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.labels import label as label_value
 from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, Interaction, LiveMeasure, Result, Score
@@ -45,7 +46,7 @@ class Labelling:
         """`salt` keeps the draw independent of samplers that hash the same trace ids."""
         self._settings, self._clock = settings, clock
         self._key = hashlib.sha256(f"{salt} labels".encode()).digest()
-        self._judge: list[Any] = []
+        self._judge: Scale = []
         """Name, epoch and version of what gave the scores."""
         self._sums: dict[Group, dict[int, WeightedSums]] = {}
         """Group -> day since the epoch -> sums over its scores."""
@@ -70,7 +71,7 @@ class Labelling:
 
     async def export(self, result: Result) -> None:
         """Takes the result's scores into the sums, and lets it wait for a label if it is drawn."""
-        if not self._same_judge(result) or not self._room(result):
+        if not self._on_scale(result) or not self._room(result):
             return
         scores = [each for each in result.scores() if _can_be_labelled(each)]
         day = int(_ended(result) // DAY)
@@ -86,13 +87,13 @@ class Labelling:
             await self._decide(drawn, _blanks(drawn))
         self._waiting = await self._on_disk(LabelStore.count_waiting)
 
-    def _same_judge(self, result: Result) -> bool:
+    def _on_scale(self, result: Result) -> bool:
         """False for a result of an earlier epoch; with a new judge or epoch everything begins anew."""
-        judge = [result.judge, result.epoch, EVALUATOR_VERSION]
-        if self._judge and judge[0] == self._judge[0] and result.epoch < self._judge[1]:
+        scale = going_on(self._judge, result)
+        if scale is None:
             return False
-        if judge != self._judge:
-            self._judge, self._sums = judge, {}
+        if scale != self._judge:
+            self._judge, self._sums = scale, {}
         return True
 
     def _room(self, result: Result) -> bool:
@@ -201,10 +202,12 @@ class Labelling:
         return {"judge": self._judge, "sums": rows}
 
     def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the sums of an earlier process."""
-        self._judge, width = totals["judge"], len(Group._fields)
+        """Goes on from the sums of an earlier process; those of another shape change nothing."""
+        judge, width = list(totals["judge"]), len(Group._fields)
+        sums: dict[Group, dict[int, WeightedSums]] = {}
         for row in totals["sums"]:
-            self._sums.setdefault(Group(*row[:width]), {})[row[width]] = WeightedSums(*row[width + 1 :])
+            sums.setdefault(Group(*row[:width]), {})[int(row[width])] = WeightedSums(*map(float, row[width + 1 :]))
+        self._judge, self._sums = judge, sums
 
     def refill(self, result: Result) -> None:
         """The sums hold everything already."""

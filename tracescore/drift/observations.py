@@ -174,8 +174,11 @@ class Conversations:
         ]
 
     def resume(self, plain: Sequence[Any]) -> None:
-        """Goes on from the state of an earlier process."""
+        """Goes on from the state of an earlier process; one of another shape changes nothing."""
+        resumed = {}
         for service, environment, conversation, first, last, release, rows in plain:
             sums = {(Kind(name, against), stratum): (n, w, s) for name, against, stratum, n, w, s in rows}
-            self._open[service, environment, conversation] = _Open(first, last, release, sums)
-            self._now = max(self._now, last)
+            resumed[service, environment, conversation] = _Open(first, last, release, sums)
+        now = max((float(each.last) for each in resumed.values()), default=0.0)
+        self._now = max(self._now, now)
+        self._open.update(resumed)

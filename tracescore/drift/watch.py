@@ -295,18 +295,20 @@ class DriftWatch:
         return {"version": _VERSION, "family": self.family.plain(), "told": told, "anchors": anchors}
 
     def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the state of an earlier process; one of another version is left out."""
+        """Goes on from the state of an earlier process; one of another version is left out.
+
+        Of one of another shape nothing but the anchors may be taken up; see `Continuing.resume`.
+        """
         if totals["version"] != _VERSION:
             _log.warning("event=baseline_reset cause=version")
             return
-        self.family.resume(totals["family"])
-        known = {(population, kind) for population, kind, _ in self.family.chosen(None, None)}
-        for service, environment, name, against, at, onset in totals["told"]:
-            told_of = (service, environment), Kind(name, against)
-            if told_of in known:  # it may not be configured any more
-                self._told[told_of] = _Told(at, onset)
+        rows = totals["told"]
+        told = {((of, where), Kind(name, against)): _Told(at, onset) for of, where, name, against, at, onset in rows}
         if self.anchors and totals["anchors"]:
             self.anchors.resume(totals["anchors"])
+        self.family.resume(totals["family"])
+        known = {(population, kind) for population, kind, _ in self.family.chosen(None, None)}
+        self._told |= {key: when for key, when in told.items() if key in known}  # it may not be configured any more
 
     def refill(self, result: Result) -> None:
         """The state holds everything already."""

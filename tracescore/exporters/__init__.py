@@ -40,7 +40,10 @@ class Continuing(Exporter, Protocol):
         ...
 
     def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the figures of an earlier process."""
+        """Goes on from the figures of an earlier process.
+
+        Those of another shape are an error (AttributeError, LookupError, TypeError, ValueError) and change nothing.
+        """
         ...
 
     def refill(self, result: Result) -> None:

@@ -104,10 +104,11 @@ class PrometheusExporter:
         makers: dict[str, Make] = {}
         for measure in LIVE_MEASURES:
             makers |= {measure: partial(self._series, measure), _by_slice(measure): partial(self._slice, measure)}
+        pairs = zip(self._counters(), totals["counters"], strict=True)
+        counts = [(counter, value, float(count)) for counter, saved in pairs for value, count in saved.items()]
         self._table.resume(totals["series"], makers.get)
-        for counter, saved in zip(self._counters(), totals["counters"], strict=True):
-            for value, count in saved.items():
-                counter.labels(value).inc(count)
+        for counter, value, count in counts:
+            counter.labels(value).inc(count)
 
     def refill(self, result: Result) -> None:
         """Puts a result that the totals hold back into the windows, oldest first."""

@@ -70,8 +70,9 @@ class Series:
 
     def resume(self, totals: Mapping[str, Any]) -> None:
         """Goes on from the totals of an earlier process."""
-        self.sums |= totals["sums"]
-        self.below_target, self.abstained, self.used = totals["below_target"], totals["abstained"], totals["used"]
+        self.sums |= {name: float(totals["sums"][name]) for name in SUMS}
+        self.below_target, self.used = float(totals["below_target"]), float(totals["used"])
+        self.abstained = float(totals["abstained"])
         if self.live and totals["buckets"]:
             self.live.buckets.resume(totals["buckets"])
 
@@ -131,15 +132,17 @@ class SeriesTable:
     def resume(self, totals: Iterable[Mapping[str, Any]], make: Callable[[str], Make | None]) -> None:
         """Goes on from the totals of an earlier process. `make` gives what builds a group's series, if there is one.
 
-        Those for which there is no room any more are left out.
+        Those for which there is no room any more are left out. Totals of another shape change nothing.
         """
+        resumed = []
         for saved in totals:
-            build, key = make(saved["group"]), (saved["group"], tuple(saved["labels"]))
-            if build is None:
-                continue
-            series = build(key[1])
-            series.resume(saved)
-            if saved["folded"]:
+            build, key = make(saved["group"]), (saved["group"], tuple(map(str, saved["labels"])))
+            if build is not None:
+                series = build(key[1])
+                series.resume(saved)
+                resumed.append((key, saved["folded"], series))
+        for key, folded, series in resumed:
+            if folded:
                 self._other[key] = series
             elif self._cost + series.cost <= self._limit:
                 self._named[key] = series

@@ -14,15 +14,21 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tracescore.config_yaml import problem_of, text_within, weigh
 from tracescore.errors import ConfigError
 from tracescore.model import GoldItem, Message
 
 KEYS = ("id", "question", "reference", "tags", "required", "contexts", "history", "weight")
+LARGEST = 16 * 2**20
+"""Bytes of a file."""
+MOST_VALUES = 500_000
+"""Values in a YAML file, those behind an alias counted every time."""
 _LISTS = ("tags", "required", "contexts")
 _LONGEST_TAG = 64
 _LONGEST_ID = 128
@@ -31,6 +37,8 @@ _LARGEST_WEIGHT = 1e6
 
 Row = tuple[int, object]
 """The line a row begins on, and what stands there."""
+Read = Callable[[str, list[tuple[int, str]]], Iterator[Row]]
+"""A text and where problems go, by line -> its rows."""
 Complain = Callable[[str], None]
 
 
@@ -46,11 +54,9 @@ class GoldSet:
 def load(path: Path, name: str | None = None) -> GoldSet:
     """The gold set in `path`, called `name` or else as the file; ConfigError lists everything that is wrong with it."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = text_within(path, LARGEST)
     except OSError as error:
         raise ConfigError([f"gold.set: {path} cannot be read from {Path.cwd()}: {error.strerror}"]) from None
-    except UnicodeDecodeError:
-        raise ConfigError([f"{path}: is not UTF-8 text"]) from None
     problems: list[tuple[int, str]] = []
     items = _items(_rows(text, path, problems), problems)
     if not items and not problems:
@@ -78,7 +84,14 @@ def _by_id(item: GoldItem) -> str:
 
 
 def _rows(text: str, path: Path, problems: list[tuple[int, str]]) -> Iterator[Row]:
-    kinds = {".yaml": _yaml_rows, ".yml": _yaml_rows, ".jsonl": _json_rows, ".ndjson": _json_rows, ".csv": _csv_rows}
+    yaml_rows = partial(_yaml_rows, str(path))
+    kinds: dict[str, Read] = {
+        ".yaml": yaml_rows,
+        ".yml": yaml_rows,
+        ".jsonl": _json_rows,
+        ".ndjson": _json_rows,
+        ".csv": _csv_rows,
+    }
     kind = kinds.get(path.suffix.lower())
     if kind is None:
         problems.append((1, f"a name ending in .yaml, .jsonl or .csv expected; got {path.name!r}"))
@@ -86,11 +99,13 @@ def _rows(text: str, path: Path, problems: list[tuple[int, str]]) -> Iterator[Ro
     return kind(text, problems)
 
 
-def _yaml_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
+def _yaml_rows(name: str, text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
     """A list of items, or a mapping with one under `items`."""
     try:
         loader = yaml.BaseLoader(text)
         root = loader.get_single_node()
+        if root is not None:
+            weigh(root, name, MOST_VALUES)
         if isinstance(root, yaml.MappingNode):
             root = next((value for key, value in root.value if key.value == "items"), root)
         if not isinstance(root, yaml.SequenceNode):
@@ -103,7 +118,10 @@ def _yaml_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
     except (yaml.YAMLError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         line = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0))
-        said = getattr(error, "problem", None) or getattr(error, "reason", None) or "nested too deep or broken"
+        if isinstance(error, yaml.MarkedYAMLError):
+            said = problem_of(error)
+        else:
+            said = getattr(error, "reason", "nested too deep or broken")
         problems.append((line + 1, f"is not YAML: {said}"))
 
 

@@ -8,18 +8,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
-import orjson
 from pydantic import TypeAdapter, ValidationError
 
 from tracescore.errors import UsageError
 from tracescore.gold.compare import RIGHT, Comparison
 from tracescore.gold.results import ItemOutcome, Run
+from tracescore.wire import dumps_utf8
 
 _READER = TypeAdapter(Run)
 _LONGEST = 1_000
@@ -175,10 +176,7 @@ def _json(report: Report) -> str:
             },
             "flips": [{"id": f.item.id, "before": f.before, "after": f.after} for f in comparison.flips],
         }
-    try:
-        return orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
-    except TypeError:  # half a surrogate pair, which UTF-8 does not know
-        return json.dumps(content, indent=2, ensure_ascii=False)
+    return dumps_utf8(content, indent=True).decode()
 
 
 def _means(run: Run, min_scored: float, tag: str) -> Mapping[str, float]:
@@ -202,13 +200,13 @@ def _junit(report: Report) -> str:
 
 
 def _cases(outcomes: Sequence[ItemOutcome], wrong: set[str], failures: Sequence[str]) -> Iterator[ET.Element]:
+    taken: Counter[str] = Counter()
     for failure in failures:
-        case = ET.Element("testcase", {"classname": "tracescore.gold.checks", "name": _xml(failure.partition(":")[0])})
+        case = _case("checks", failure.partition(":")[0], taken)
         ET.SubElement(case, "failure", {"message": _xml(failure)})
         yield case
     for item in outcomes:
-        name = _xml(f"{item.id}: {item.question}")
-        case = ET.Element("testcase", {"classname": "tracescore.gold.items", "name": name})
+        case = _case("items", f"{item.id}: {item.question}", taken)
         if item.outcome != "scored":
             ET.SubElement(case, "error", {"message": _xml(f"{item.reason}: {item.detail}")}).text = _xml(item.question)
         elif item.id in wrong:
@@ -217,6 +215,14 @@ def _cases(outcomes: Sequence[ItemOutcome], wrong: set[str], failures: Sequence[
             body = "\n".join(f"{name}: {text}" for name, text in texts)
             ET.SubElement(case, "failure", {"message": message}).text = _xml(body)
         yield case
+
+
+def _case(group: str, name: str, taken: Counter[str]) -> ET.Element:
+    """Of a name that no other one has: CI systems show but one of two namesakes."""
+    name, classname = _xml(name), f"tracescore.gold.{group}"
+    taken[name] += 1
+    unique = f"{name} ({taken[name]})" if taken[name] > 1 else name
+    return ET.Element("testcase", {"classname": classname, "name": unique})
 
 
 def _xml(text: str) -> str:

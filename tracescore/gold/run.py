@@ -123,6 +123,7 @@ class Asker:
             outcome="unanswered",
             tags=item.tags,
             weight=item.weight,
+            service=self.settings.service or "unknown",
         )
         try:
             answered = await self._asked(item)
@@ -173,7 +174,7 @@ def _scored(bare: ItemOutcome, result: Result) -> ItemOutcome:
         answer=answered.answer,
         contexts=answered.contexts,
         trace_id=answered.trace_id,
-        service=answered.service,
+        service=bare.service if answered.service == "unknown" else answered.service,
         release=answered.release,
         values=values,
         reasons={each.measure: each.reason for each in result.evaluations if isinstance(each, Unscored)},

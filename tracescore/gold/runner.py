@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,7 +21,7 @@ from tracescore.gold.items import load
 from tracescore.gold.marks import Marks
 from tracescore.gold.results import ItemOutcome, Run, Summary, Trigger, summary
 from tracescore.gold.run import Asker, Evaluate, Progress
-from tracescore.gold.schedule import Schedule
+from tracescore.gold.schedule import MOST_RELEASES, Schedule
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target, TraceTarget, build_target
 from tracescore.labels import label
@@ -78,7 +79,7 @@ class GoldRunner:
         self._version: object = None
         self._trouble = ""
         """What was last said of a store that cannot be used."""
-        self._seen: list[tuple[str, str, float]] = []
+        self._seen: deque[tuple[str, str, float]] = deque(maxlen=MOST_RELEASES)
         self.schedule = Schedule(settings, None, [], clock())
 
     def fell(self, service: str) -> bool:
@@ -108,9 +109,11 @@ class GoldRunner:
     def saw(self, interactions: Iterable[Interaction]) -> None:
         """Is shown live interactions: a new release of the service is a reason to run."""
         for each in interactions:
+            waiting = self.schedule.awaits_release_run
             if self.schedule.saw(each.service, each.release):
                 self._seen.append((each.service, each.release, self.clock()))
-                _log.info('event=new_release gold_set="%s" release="%s"', self.name, logs.plain(each.release))
+                if not waiting:
+                    _log.info('event=new_release gold_set="%s" release="%s"', self.name, logs.plain(each.release))
 
     def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:
         """Is shown what was read of a gold trace; whether a run of ours waited for it."""
@@ -225,7 +228,7 @@ class GoldRunner:
             self._refer(run)
         elif run.count("unanswered") == len(run.outcomes):
             self.schedule.unanswered(self.clock())
-        self.store.forget(self.name, self.clock() - self.settings.keep)
+        self.store.forget(self.name, self.clock() - self.settings.keep, MOST_RELEASES)
         self._refresh()
         _log.log(logging.INFO if run.state == "done" else logging.ERROR, "%s", summary_line(run, self.settings))
         if run.state == "done" and self.fell(run.service):
@@ -257,9 +260,10 @@ class GoldRunner:
         await anyio.to_thread.run_sync(self._refresh)
 
     def _refresh(self) -> None:
-        while self._seen:
-            self.store.saw(*self._seen[0])
-            del self._seen[0]
+        if seen := list(self._seen):
+            self.store.saw(seen)
+            for _ in seen:
+                self._seen.popleft()
         version = self.store.version()
         if version == self._version:
             return

@@ -16,6 +16,10 @@ from tracescore.gold.results import Trigger
 _LATE = 60.0
 """Seconds after its moment from which a run is called overdue."""
 _AGAIN_AFTER = 300.0
+_RELEASES_APART = 1_800.0
+"""Seconds between two runs for new releases: an app may put a commit, or a request, into its version."""
+MOST_RELEASES = 1_000
+"""Releases remembered, so that they start no second run."""
 
 
 class Schedule:
@@ -25,8 +29,10 @@ class Schedule:
         """`last_success` is when the last good run began, `releases` are those seen before, oldest first."""
         self._settings = settings
         self._zone = zone_of(settings.timezone)
-        self._known = set(releases)
-        self._new: str | None = None
+        self._known = dict.fromkeys(releases)
+        self._new = False
+        self._not_before = 0.0
+        """When a run for a new release may begin."""
         self._again: float | None = None
         self.release: str = settings.release or (releases[-1] if releases else "unknown")
         """The release that answers, as far as is known."""
@@ -51,17 +57,23 @@ class Schedule:
             self.release = release
         if release in self._known:
             return False
-        self._known.add(release)
-        if self._settings.on_release:
-            self._new = release
+        self._known[release] = None
+        while len(self._known) > MOST_RELEASES:
+            del self._known[next(iter(self._known))]
+        self._new = self._new or self._settings.on_release
         return True
+
+    @property
+    def awaits_release_run(self) -> bool:
+        """Whether a run for a new release is due or will be; it is of whichever release is the newest then."""
+        return self._new
 
     def due(self, now: float) -> Trigger | None:
         """Why a run is to begin now; None: it is not."""
         if now < self._now - _LATE:
             self._set_back(now)
         self._now = now
-        if self._new is not None:
+        if self._new and now >= self._not_before:
             return "release"
         if self._never:
             return "overdue"
@@ -78,10 +90,13 @@ class Schedule:
             self.expected = min(self.expected, self._next)
         if self._again is not None:
             self._again = min(self._again, now + _AGAIN_AFTER)
+        self._not_before = min(self._not_before, now + _RELEASES_APART)
 
     def began(self, now: float) -> None:
         """A run begins; whatever asked for one has been heard."""
-        self._new, self._never, self._again = None, False, None
+        if self._new:
+            self._not_before = now + _RELEASES_APART
+        self._new, self._never, self._again = False, False, None
         self._next = self.after(now)
 
     def unanswered(self, now: float) -> None:

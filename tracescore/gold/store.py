@@ -7,30 +7,32 @@ writes is waited for. Only one run at a time goes on, whoever started it: the ru
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-import orjson
 from pydantic import TypeAdapter
 
 from tracescore import sqlite_file
 from tracescore.errors import UsageError
 from tracescore.gold.results import ItemOutcome, Run, State
+from tracescore.wire import dumps_utf8
 
-VERSION = 1
 _BUSY = 10.0
 """Seconds to wait for another process that writes."""
 _ALWAYS_KEPT = 10
 """Of every gold set so many runs stay, however old."""
 
-_SCHEMA = """
+_KIND = sqlite_file.Kind(
+    "gold.store",
+    application_id=int.from_bytes(b"tscg", "big"),
+    version=1,
+    schema="""
 CREATE TABLE runs (id INTEGER PRIMARY KEY AUTOINCREMENT, gold_set TEXT NOT NULL, hash TEXT NOT NULL,
     size INTEGER NOT NULL, service TEXT NOT NULL, release TEXT NOT NULL, judge TEXT NOT NULL,
     trigger TEXT NOT NULL, started REAL NOT NULL, epoch INTEGER NOT NULL, finished REAL NOT NULL, state TEXT NOT NULL,
@@ -41,7 +43,8 @@ CREATE TABLE outcomes (run INTEGER NOT NULL, item TEXT NOT NULL, content BLOB NO
 CREATE TABLE releases (service TEXT NOT NULL, release TEXT NOT NULL, seen REAL NOT NULL, PRIMARY KEY (service, release))
     WITHOUT ROWID;
 CREATE TABLE pins (gold_set TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
-"""
+""",
+)
 _COLUMNS = (
     "gold_set hash size service release judge trigger started epoch finished state detail reference".split()  # noqa: SIM905
 )
@@ -58,10 +61,9 @@ class Store:
         self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None) if not path else None
         try:
             if path is not None:
-                sqlite_file.create(path)
+                sqlite_file.claim(path, _KIND)
             with self._begin() as db:
-                if not sqlite_file.prepare(db, _SCHEMA, VERSION):
-                    raise UsageError(f"gold.store: {path} is of another version or program; name another file")
+                sqlite_file.prepare(db, path, _KIND)
         except OSError as error:
             raise UsageError(f"gold.store: {path} cannot be opened: {error.strerror}; name a file there") from None
 
@@ -116,7 +118,7 @@ class Store:
 
     def add(self, run: Run, outcome: ItemOutcome) -> None:
         """Notes what became of an item; what is noted of it already is replaced."""
-        content = _written(outcome)
+        content = dumps_utf8(outcome)
         with self._begin() as db:
             db.execute("INSERT OR REPLACE INTO outcomes VALUES (?, ?, ?)", (run.id, outcome.id, content))
 
@@ -137,13 +139,13 @@ class Store:
             if at is not None:
                 db.execute("INSERT OR REPLACE INTO pins VALUES (?, ?)", (gold_set, at))
 
-    def saw(self, service: str, release: str, at: float) -> None:
-        """Notes when a release was seen first."""
+    def saw(self, seen: Iterable[tuple[str, str, float]]) -> None:
+        """Notes service, release, and when it was seen first (Unix seconds)."""
         with self._begin() as db:
-            db.execute("INSERT OR IGNORE INTO releases VALUES (?, ?, ?)", (service, release, at))
+            db.executemany("INSERT OR IGNORE INTO releases VALUES (?, ?, ?)", seen)
 
-    def forget(self, gold_set: str, before: float) -> None:
-        """Deletes runs that began earlier, but for references and the last few."""
+    def forget(self, gold_set: str, before: float, releases: int) -> None:
+        """Deletes runs that began earlier, but for references and the last few, and all but the newest `releases`."""
         with self._begin() as db:
             db.execute(
                 "DELETE FROM runs WHERE gold_set = ? AND started < ? AND NOT reference AND id NOT IN "
@@ -151,6 +153,11 @@ class Store:
                 (gold_set, before, gold_set, _ALWAYS_KEPT),
             )
             db.execute("DELETE FROM outcomes WHERE run NOT IN (SELECT id FROM runs)")
+            db.execute(
+                "DELETE FROM releases WHERE (service, release) NOT IN "
+                "(SELECT service, release FROM releases ORDER BY seen DESC LIMIT ?)",
+                (releases,),
+            )
 
     # ---------------------------------------------------------------- reading
 
@@ -191,13 +198,6 @@ class Store:
         with self._begin("DEFERRED") as db:
             found = db.execute("SELECT max(id), max(finished), total(reference * id), count(*) FROM runs").fetchone()
         return tuple(found)
-
-
-def _written(outcome: ItemOutcome) -> bytes:
-    try:
-        return orjson.dumps(outcome)
-    except TypeError:  # half a surrogate pair, which UTF-8 does not know
-        return json.dumps(asdict(outcome), ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _run(row: tuple[Any, ...]) -> Run:

@@ -64,9 +64,14 @@ class Epochs:
         return self._times == 0
 
     def resume(self, saved: bytes) -> None:
-        """Goes on where an earlier process was; a step further when prompts, parameters or embedder have changed."""
-        number, self.model, *fixed = json.loads(saved)
-        self.number = int(number)
+        """Goes on where an earlier process was; a step further when prompts, parameters or embedder have changed.
+
+        TypeError or ValueError, and no change, for what is no epoch.
+        """
+        number, model, *fixed = json.loads(saved)
+        if not isinstance(model, str):
+            raise TypeError(f"the name of a model expected; got {type(model).__name__}")
+        self.number, self.model = int(number), model
         if tuple(fixed) != self._fixed:
             self._step(self.model)
         self._show()

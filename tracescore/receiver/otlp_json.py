@@ -2,7 +2,8 @@
 
 JSON is turned into protobuf at the door, so that everything behind it knows one encoding. Written by a walk of its
 own over the message descriptors: OTLP/JSON differs from the protobuf JSON mapping (ids are hex), and the library's
-json_format takes 20 times as long. Unknown keys are ignored and null means absent, as OTLP asks of receivers.
+json_format takes 20 times as long. Unknown keys are ignored and null means absent, as OTLP asks of receivers. A field
+that is there in both of its spellings is refused, since every reader would take another one of the two.
 """
 
 from __future__ import annotations
@@ -97,9 +98,20 @@ def _fields(table: Mapping[str, Encode], value: Any, depth: int) -> bytes:
                 parts.append(encode(item, depth))
             except _Wrong as wrong:
                 raise _Wrong(wrong.what, f".{key}{wrong.path}") from None
+    if not value.keys().isdisjoint(_camel):
+        _refuse_both_spellings(table, value)
     return b"".join(parts)
 
 
+def _refuse_both_spellings(table: Mapping[str, Encode], value: Mapping[str, Any]) -> None:
+    for snake in value.keys() & _camel.keys() & table.keys():
+        camel = _camel[snake]
+        if value[snake] is not None and value.get(camel) is not None:
+            raise _Wrong(f"one spelling expected; got {camel} and {snake}")
+
+
+_camel: dict[str, str] = {}
+"""Names of fields -> their spelling in JSON, where that is another one. Filled together with `_tables`."""
 _tables: dict[str, dict[str, Encode]] = {}
 
 
@@ -113,6 +125,8 @@ def _table(descriptor: Descriptor) -> dict[str, Encode]:
             if field.default_value == []:  # the mark of a repeated field in every version of protobuf
                 encode = _repeated(encode)
             table[field.name] = table[field.json_name] = encode
+            if field.json_name != field.name:
+                _camel[field.name] = field.json_name
     return table
 
 

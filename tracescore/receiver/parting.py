@@ -103,7 +103,7 @@ def _part_json(body: bytes, wanted: Collection[Ids]) -> Parted:
 
 
 def _listed(item: dict[str, Any], *keys: str) -> tuple[str, list[Any]]:
-    """The key of a repeated field as this sender spells it, and what it holds."""
+    """The key of a repeated field as this sender spells it, and what it holds; both spellings were refused before."""
     key = next((key for key in keys if item.get(key)), keys[0])
     return key, item.get(key) or []
 

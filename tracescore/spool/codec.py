@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
+from typing import Literal
 
 import orjson
 from pydantic import TypeAdapter
 
 from tracescore.model import Envelope, Result
+from tracescore.wire import dumps_utf8
 
 _READER = TypeAdapter(Result)
+_ENVELOPE = TypeAdapter(tuple[Literal["http", "grpc"], str, list[tuple[str, str]], bool, str])
 
 
 def encode(result: Result) -> bytes:
     """The result as JSON, without the attributes that only sampling reads."""
     bare = replace(result, interaction=replace(result.interaction, attributes={}))
-    try:
-        return orjson.dumps(bare, default=_plain)
-    except TypeError:  # half a surrogate pair, which UTF-8 does not know
-        return json.dumps(asdict(bare), default=_plain, ensure_ascii=False).encode("utf-8", "replace")
+    return dumps_utf8(bare)
 
 
 def decode(text: bytes) -> Result:
@@ -35,10 +33,10 @@ def encode_envelope(envelope: Envelope) -> bytes:
 
 
 def decode_envelope(text: bytes) -> Envelope:
-    """The envelope that `encode_envelope` was given."""
-    wire, target, headers, *rest = orjson.loads(text)
+    """The envelope that `encode_envelope` was given. Raises ValueError for anything else."""
+    wire, target, headers, is_json, encoding = _ENVELOPE.validate_json(text, strict=True)
     pairs = tuple((name.encode("latin-1"), value.encode("latin-1")) for name, value in headers)
-    return Envelope(wire, target, pairs, *rest)
+    return Envelope(wire, target, pairs, is_json, encoding)
 
 
 def brief(result: Result) -> Result:
@@ -48,9 +46,3 @@ def brief(result: Result) -> Result:
     )
     evaluations = tuple(replace(each, items=()) for each in result.evaluations)
     return replace(result, interaction=interaction, evaluations=evaluations)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, frozenset):
-        return sorted(value)
-    raise TypeError(f"{type(value).__name__} is not JSON")

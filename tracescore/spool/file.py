@@ -16,8 +16,6 @@ from tracescore.spool.changes import Change
 
 _log = logging.getLogger("tracescore.spool")
 
-VERSION = 1
-"""Of the tables."""
 _PAGE = 16_384
 """Bytes: with spans of some KB, an insert and its delete cost a sixth less CPU than in pages of 4 or 8 KiB."""
 _SETTINGS = (
@@ -34,7 +32,11 @@ Trouble = Literal["full", "io", "damaged", "defect", "unreadable"]
 """The disk is full or does not work, the file is damaged, the program is wrong, one stored result cannot be read."""
 TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
 
-_SCHEMA = """
+_KIND = sqlite_file.Kind(
+    "spool.path",
+    application_id=int.from_bytes(b"tscs", "big"),
+    version=1,
+    schema="""
 CREATE TABLE origins (id INTEGER PRIMARY KEY, resource BLOB NOT NULL, scope BLOB NOT NULL);
 CREATE TABLE pieces (
     op INTEGER NOT NULL, at REAL NOT NULL, trace_id BLOB NOT NULL, span_id BLOB NOT NULL, kind INTEGER NOT NULL,
@@ -59,7 +61,8 @@ CREATE TABLE owed (exporter TEXT NOT NULL, key TEXT NOT NULL, op INTEGER NOT NUL
     WITHOUT ROWID;
 CREATE INDEX owing ON owed (op);
 CREATE TABLE facts (name TEXT PRIMARY KEY, op INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID;
-"""
+""",
+)
 
 
 class File:
@@ -145,8 +148,7 @@ class File:
         self.db.close()
 
     def _opened(self) -> sqlite3.Connection:
-        sqlite_file.create(self.path)
-        self.path.chmod(0o600)  # also one that was there
+        sqlite_file.claim(self.path, _KIND)
         db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(db)
@@ -161,8 +163,7 @@ class File:
         for setting in _SETTINGS:
             db.execute(f"PRAGMA {setting}")
         db.execute("BEGIN IMMEDIATE")  # takes the lock
-        if not sqlite_file.prepare(db, _SCHEMA, VERSION):
-            raise UsageError(f"spool.path: {self.path} is of another version or program; name another file")
+        sqlite_file.prepare(db, self.path, _KIND)
         db.execute("COMMIT")
         if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             error = sqlite3.DatabaseError("the check at the start failed")

@@ -55,6 +55,7 @@ _PIECES = (
     "SELECT p.op, p.at, p.kind, p.trace_id, p.span_id, p.parent_span_id, o.resource, o.scope, p.body, t.closed_at "
     "FROM pieces p JOIN origins o ON o.id = p.origin LEFT JOIN traces t ON t.trace_id = p.trace_id "
 )
+COUNTED_ANEW = "counters begin with what the results here tell"
 _READ = "coalesce(t.read_op, 0)"
 _GONE = "coalesce(t.gone_op, 0)"
 
@@ -63,17 +64,29 @@ class Stored:
     """Reads the tables, which nobody changes meanwhile."""
 
     def __init__(self, db: sqlite3.Connection, unreadable: Callable[[], None]) -> None:
-        """`unreadable` is told of totals and of every result that cannot be read."""
+        """`unreadable` is told of everything here that cannot be read."""
         self._db, self._unreadable = db, unreadable
         row = db.execute("SELECT op, value FROM facts WHERE name = ?", (TOTALS,)).fetchone()
+        self.totals: dict[str, Any] = {}
+        """Those of each part, by its name."""
+        self._counted_up_to = 0
+        if row:
+            self._read_totals(*row)
+
+    def _read_totals(self, op: int, text: bytes) -> None:
         try:
-            self.totals: dict[str, Any] = orjson.loads(row[1]) if row else {}
+            totals = orjson.loads(text)
         except ValueError:
-            unreadable()
-            _log.error('event=spool_unreadable totals detail="counters begin with what the results here tell"')
-            row = None
-            self.totals = {}
-        self._counted_up_to: int = row[0] if row else 0
+            totals = None
+        if isinstance(totals, dict):
+            self.totals, self._counted_up_to = totals, op
+        else:
+            self.unreadable("totals", COUNTED_ANEW)
+
+    def unreadable(self, what: str, detail: str) -> None:
+        """Counts and says that something here cannot be read, and what that means."""
+        self._unreadable()
+        _log.error('event=spool_unreadable what="%s" detail="%s"', what, detail)
 
     def fact(self, name: str) -> bytes | None:
         """A named value."""
@@ -95,8 +108,7 @@ class Stored:
             try:
                 result = decode(full or brief)
             except ValueError:
-                self._unreadable()
-                _log.error("event=spool_unreadable result=%d", op)
+                self.unreadable(f"result {op}", "it is left out")
             else:
                 yield Past(result, op <= self._counted_up_to, full is not None, frozenset(owed.get(op, ())))
 
@@ -120,7 +132,12 @@ class Stored:
             "SELECT at, trace_id, span_id, parent_span_id, envelope, request FROM withheld ORDER BY at, rowid"
         )
         for at, *ids, envelope, request in rows:
-            yield Withheld._make((*ids, decode_envelope(envelope), request)), at
+            try:
+                came = decode_envelope(envelope)
+            except ValueError:
+                self.unreadable(f"span kept back of trace {ids[0].hex()}", "it cannot be passed on")
+            else:
+                yield Withheld._make((*ids, came, request)), at
 
     def gone(self) -> Iterator[tuple[bytes, float, array[int]]]:
         """(trace id, since when, ids of its pieces) of traces of which no more is known, the longest known first."""
