@@ -140,9 +140,9 @@ def nothing(_node: Node) -> Iterable[Piece]:
 class Convention:
     """One way of recording GenAI work on spans.
 
-    `marks` are attribute keys, their first two segments, or their first with its dot; `scopes` beginnings of
-    instrumentation scope names; `events` names of span events or log records. Any of them marks a span as recorded
-    this way.
+    `marks` are the first two segments of attribute keys (the key, where it has no more), or the first with its dot;
+    `scopes` beginnings of instrumentation scope names; `events` names of span events or log records. Any of them marks
+    a span as recorded this way.
     `switch` is the setting that makes it record content.
     """
 
