@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from tracescore.interactions import values
 from tracescore.model import LogRecord, Span
@@ -32,8 +32,7 @@ FLOWS: tuple[Kind, ...] = ("agent", "chain")
 """The kinds of steps that hold steps, and may stand for an interaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):  # made for every value: a frozen dataclass takes three times as long
     """A value as recorded, and the key it stood at."""
 
     key: str
