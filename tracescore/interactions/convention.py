@@ -227,24 +227,31 @@ def indexed(prefix: str) -> Reader:
 def unflatten(flat: Mapping[str, Any]) -> Any:
     """Dotted keys as nested dicts; a level whose keys are all numbers is a list."""
     tree: dict[str, Any] = {}
+    path, level = "", tree
     for key, value in flat.items():
-        level, parts = tree, key.split(".")
-        for part in parts[:-1]:
-            inner = level.setdefault(part, {})
-            if not isinstance(inner, dict):
-                break
-            level = inner
-        else:
-            level[parts[-1]] = value
+        above = key[: key.rfind(".") + 1]
+        if above != path:  # what belongs together mostly stands together
+            path, level = above, _level(tree, above)
+        level[key[len(above) :]] = value
     return _with_lists(tree)
 
 
-def _with_lists(tree: Any) -> Any:
-    if not isinstance(tree, dict):
-        return tree
-    if tree and all(key.isdecimal() and len(key) < 8 for key in tree):
-        return [_with_lists(tree[key]) for key in sorted(tree, key=int)]
-    return {key: _with_lists(value) for key, value in tree.items()}
+def _level(tree: dict[str, Any], path: str) -> dict[str, Any]:
+    """The dict at a path that ends with a dot, made where there is none; one of no tree where a value stands there."""
+    level = tree
+    for part in path.split(".")[:-1]:
+        inner = level.setdefault(part, {})
+        if not isinstance(inner, dict):
+            return {}
+        level = inner
+    return level
+
+
+def _with_lists(tree: dict[str, Any]) -> Any:
+    found = {key: _with_lists(value) if isinstance(value, dict) else value for key, value in tree.items()}
+    if found and all(map(str.isdecimal, found)) and max(map(len, found)) < 8:
+        return [found[key] for key in sorted(found, key=int)]
+    return found
 
 
 def either(*readers: Reader) -> Reader:
