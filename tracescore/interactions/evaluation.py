@@ -93,4 +93,5 @@ def _sent(node: Node) -> Iterator[str]:
 
 
 def _asked_by_us(node: Node) -> bool:
-    return any(str(node.attributes.get(key, "")).startswith(_USER_AGENT) for key in _USER_AGENT_KEYS)
+    agents = map(node.attributes.get, _USER_AGENT_KEYS)
+    return any(agent is not None and str(agent).startswith(_USER_AGENT) for agent in agents)

@@ -95,7 +95,7 @@ def recognise(node: Node, own: Convention | None = None) -> None:
     for head in set(map(_head, node.attributes)):  # a list's elements share theirs
         found.update(_BY_MARK.get(head, ()), _BY_MARK.get(head[: head.find(".") + 1], ()))
     scope = node.span.scope_name if node.span else ""
-    found.update(place for prefix, place in _SCOPES if scope.startswith(prefix))
+    found.update([place for prefix, place in _SCOPES if scope.startswith(prefix)])
     for happened in node.span.events if node.span else ():
         found.update(_BY_EVENT.get(happened.name, ()))
     for record in node.logs:
