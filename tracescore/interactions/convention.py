@@ -7,7 +7,7 @@ pieces of a trace are put together is decided once, for all conventions, in `gro
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar
 
@@ -113,6 +113,17 @@ def remembered(work: Callable[[Node], T]) -> Callable[[Node], T]:
     return recall
 
 
+@remembered
+def heads(node: Node) -> frozenset[str]:
+    """The first two segments of each attribute key (the key, where it has no more): the elements of a list share theirs."""
+    return frozenset(map(_head, node.attributes))
+
+
+def _head(key: str) -> str:
+    end = key.find(".", key.find(".") + 1)
+    return key if end < 0 else key[:end]
+
+
 Reader = Callable[[Node], Iterable[Piece]]
 FieldName = Literal[
     "trace_input",
@@ -177,8 +188,9 @@ def attribute(*keys: str) -> Reader:
     """Reads the attributes named, in this order."""
 
     def read(node: Node) -> Iterator[Piece]:
+        attributes = node.attributes
         for key in keys:
-            value = node.attributes.get(key)
+            value = attributes.get(key)
             if value is not None:
                 yield Piece(key, value)
 
@@ -211,35 +223,41 @@ def event(name: str, *keys: str) -> Reader:
 
 
 def indexed(prefix: str) -> Reader:
-    """Reads flattened lists: `prefix.0.a.b`, `prefix.1.a.b` become `[{"a": {"b": ...}}, ...]`."""
+    """Reads flattened lists: `prefix.0.a.b`, `prefix.1.a.b` become `[{"a": {"b": ...}}, ...]`.
+
+    A prefix has two segments.
+    """
+    start = prefix + "."
 
     def read(node: Node) -> Iterator[Piece]:
-        start = prefix + "."
-        flat = {key[len(start) :]: value for key, value in node.attributes.items() if key.startswith(start)}
-        if flat:
-            items = unflatten(flat)
+        if prefix in heads(node):
+            items = unflatten(node.attributes, start)
             if isinstance(items, list):
                 yield Piece(f"{prefix}.N", items)
 
     return read
 
 
-def unflatten(flat: Mapping[str, Any]) -> Any:
-    """Dotted keys as nested dicts; a level whose keys are all numbers is a list."""
+def unflatten(flat: Mapping[str, Any], start: str) -> Any:
+    """The keys that begin with `start`, which ends with a dot, as nested dicts of what follows.
+
+    A level whose keys are all numbers is a list.
+    """
     tree: dict[str, Any] = {}
     path, level = "", tree
     for key, value in flat.items():
-        above = key[: key.rfind(".") + 1]
-        if above != path:  # what belongs together mostly stands together
-            path, level = above, _level(tree, above)
-        level[key[len(above) :]] = value
+        if key.startswith(start):
+            above, _, name = key.rpartition(".")
+            if above != path:  # what belongs together mostly stands together
+                path, level = above, _level(tree, above.split(".")[start.count(".") :])
+            level[name] = value
     return _with_lists(tree)
 
 
-def _level(tree: dict[str, Any], path: str) -> dict[str, Any]:
-    """The dict at a path that ends with a dot, made where there is none; one of no tree where a value stands there."""
+def _level(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """The dict at a path, made where there is none; one of no tree where something else stands in the way."""
     level = tree
-    for part in path.split(".")[:-1]:
+    for part in path:
         inner = level.setdefault(part, {})
         if not isinstance(inner, dict):
             return {}

@@ -36,7 +36,9 @@ _PASSAGE_LENGTH = 40
 """Shorter texts in a list are labels, tokens or sub-questions rather than passages."""
 _TEXTS = ("page_content", "content", "text", "document", "passage", "chunk", "body", "snippet")
 _TEXT_HOLDERS = ("node", "text_resource", "document", "kwargs", "metadata", "payload", "entity", "fields", "data")
-_FULL_LENGTH = ("id", "id_", "score", "metadata", "page_content", "embedding", "node", "doc_id", "similarity")
+_FULL_LENGTH = frozenset(
+    ("id", "id_", "score", "metadata", "page_content", "embedding", "node", "doc_id", "similarity")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,7 @@ def looks_like_document(item: Any) -> bool:
         return str(item["id"][-1:]).lower().find("document") >= 0
     if item.get("type") in ("human", "ai", "system", "tool", "text"):
         return False
-    return any(key in item for key in _FULL_LENGTH)
+    return not _FULL_LENGTH.isdisjoint(item)
 
 
 def _document_list(data: Any, depth: int) -> list[Any] | None:

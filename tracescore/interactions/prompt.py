@@ -153,7 +153,7 @@ def rewrites(conversation: Sequence[Turn]) -> bool:
 
 def output_sections(text: str) -> dict[str, str]:
     """The sections of DSPy's chat format by name; empty for any other text."""
-    marks = list(_SECTION.finditer(text))
+    marks = list(_SECTION.finditer(text)) if "[[ ## " in text else []
     if not marks:
         return {}
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
@@ -200,6 +200,8 @@ def _evidence(text: str, question: tuple[int, int]) -> str | None:
 def _tagged(text: str, opening: re.Pattern[str]) -> list[tuple[int, int]]:
     """Where the contents of tags stand that are closed and not empty; in one pass over the text."""
     found: list[tuple[int, int]] = []
+    if "</" not in text:
+        return found
     unclosed: set[str] = set()
     lowered = text.lower()
     at = 0

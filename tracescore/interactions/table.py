@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tracescore.config import Interactions
 from tracescore.interactions import evaluation
-from tracescore.interactions.convention import Convention, Kind, Node, attribute
+from tracescore.interactions.convention import Convention, Kind, Node, attribute, heads
 from tracescore.interactions.conventions import (
     genai,
     google,
@@ -92,7 +92,7 @@ def configured(settings: Interactions) -> Convention | None:
 def recognise(node: Node, own: Convention | None = None) -> None:
     """Sets the conventions and the kind of a node; `own` comes before all others."""
     found: set[int] = set()
-    for head in set(map(_head, node.attributes)):  # a list's elements share theirs
+    for head in heads(node):
         found.update(_BY_MARK.get(head, ()), _BY_MARK.get(head[: head.find(".") + 1], ()))
     scope = node.span.scope_name if node.span else ""
     found.update([place for prefix, place in _SCOPES if scope.startswith(prefix)])
@@ -107,12 +107,6 @@ def recognise(node: Node, own: Convention | None = None) -> None:
         node.kind = "evaluator"
     else:  # ids and names that are copied onto every span of a request make none of them a step
         node.kind = next((kind for convention in node.conventions if (kind := convention.kind(node))), None)
-
-
-def _head(key: str) -> str:
-    """What of a key may be a mark: its first two segments, whose first with its dot may be one, too."""
-    end = key.find(".", key.find(".") + 1)
-    return key if end < 0 else key[:end]
 
 
 def content_switch(convention: str) -> str:
