@@ -50,6 +50,8 @@ def redacted(value: Any) -> bool:
 
 def parse(value: Any) -> Parsed:
     """`value` as plain data; JSON strings are unwrapped at most twice (as proxies and MLflow encode them)."""
+    if not isinstance(value, (str, bytes)):
+        return Parsed(value)
     flaw: Flaw = ""
     for _ in range(2):
         if not isinstance(value, str):
