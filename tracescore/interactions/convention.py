@@ -115,7 +115,10 @@ def remembered(work: Callable[[Node], T]) -> Callable[[Node], T]:
 
 @remembered
 def heads(node: Node) -> frozenset[str]:
-    """The first two segments of each attribute key (the key, where it has no more): the elements of a list share theirs."""
+    """The first two segments of each attribute key; the key itself where it has no more.
+
+    Few even where there are many keys: the elements of a list share theirs.
+    """
     return frozenset(map(_head, node.attributes))
 
 

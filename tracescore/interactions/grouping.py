@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from tracescore.interactions import calls, documents, messages, texts, values
+from tracescore.interactions import calls, documents, messages, values
 from tracescore.interactions.convention import FLOWS, Kind, Node, remembered
 from tracescore.interactions.conventions import plain
 from tracescore.interactions.tree import walk

@@ -20,7 +20,8 @@ _SOURCE_WORDS = (
 )
 _SOURCE_LABEL = re.compile(
     rf"""^[ \t#*>-]{{0,20}}(?:
-        (?=[^\n:]*+:[ \t*]*$)[^\n:]{{0,90}}?\b(?:{_SOURCE_WORDS})\b[^\n:.?!]{{0,60}}:  # ... passages ...: at the line's end
+        (?=[^\n:]*+:[ \t*]*$)  # does the line end with a colon? Few do, and looking for the words is dear.
+        [^\n:]{{0,90}}?\b(?:{_SOURCE_WORDS})\b[^\n:.?!]{{0,60}}:[ \t*]*$                   # ... passages ...:
       | (?:(?:the|provided|retrieved|relevant)[ ])*(?:{_SOURCE_WORDS})\b[*]{{0,2}}[ ]?:[*]{{0,2}}[ \t]*(?=\S)  # Docs: x
       | (?:the[ ])?(?:{_SOURCE_WORDS})\b[^\n]{{0,60}}\b(?:below|follows?)[.:]?[ \t]*$   # Context information is below.
       | (?<=\#)[ ]*[^\n]{{0,30}}\b(?:{_SOURCE_WORDS})\b[ ]*$                            # ## Context
