@@ -52,12 +52,16 @@ _SOURCE_TAG = re.compile(
 _QUESTION_TAG = re.compile(r"<(question|query|user_question|user_query|user_input)\b[^<>]{0,200}>", re.IGNORECASE)
 _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\s*$", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*[-=_*#~]{3,}[ \t]*$", re.MULTILINE)
-_REWRITES = re.compile(
-    r"stand[- ]?alone (?:question|query|version)|rephrase the (?:follow|question|query|user)|"
-    r"re-?(?:write|formulate|phrase) (?:the|this|a|user)[^.\n]{0,60}(?:message|question|query|input)|"
-    r"condense[^.\n]{0,60}question|generate (?:a|an) [^.\n]{0,20}(?:search query|title)"
-)
-"""In lower-case text, where it takes a sixth of the time that ignoring the case does."""
+_OF_WHAT = r" (?:the|this|a|user)[^.\n]{0,60}(?:message|question|query|input)"
+_REWRITES = {
+    "alone": re.compile(r"stand[- ]?alone (?:question|query|version)"),
+    "phrase": re.compile(rf"rephrase the (?:follow|question|query|user)|re-?phrase{_OF_WHAT}"),
+    "write": re.compile(rf"re-?write{_OF_WHAT}"),
+    "formulate": re.compile(rf"re-?formulate{_OF_WHAT}"),
+    "condense": re.compile(r"condense[^.\n]{0,60}question"),
+    "generate": re.compile(r"generate (?:a|an) [^.\n]{0,20}(?:search query|title)"),
+}
+"""Requests in lower case, by a word that is in each of them: a text has few of the words, and patterns are dear."""
 _INSTRUCTION = re.compile(
     rf"""\s*(?:
         you[ ]are|your[ ](?:task|job|role)|act[ ]as|(?:please[ ])?(?:answer|respond|reply|be)|do[ ]not|don't|never
@@ -146,10 +150,14 @@ def rewrites(conversation: Sequence[Turn]) -> bool:
     """Whether a model is asked to rephrase a question (or to name a chat) rather than to answer."""
     last = last_user(conversation)
     return any(
-        turn.text and _REWRITES.search(turn.text.lower())
+        turn.text and _asks_to_rewrite(turn.text.lower())
         for at, turn in enumerate(conversation)
         if turn.role == "system" or at == last
     )
+
+
+def _asks_to_rewrite(text: str) -> bool:
+    return any(word in text and pattern.search(text) for word, pattern in _REWRITES.items())
 
 
 def output_sections(text: str) -> dict[str, str]:

@@ -100,7 +100,7 @@ def recognise(node: Node, own: Convention | None = None) -> None:
         found.update(_BY_EVENT.get(happened.name, ()))
     for record in node.logs:
         found.update(_BY_EVENT.get(record.event_name, ()))
-    node.conventions = tuple(CONVENTIONS[place] for place in sorted(found))
+    node.conventions = tuple(map(CONVENTIONS.__getitem__, sorted(found)))
     if own is not None and any(key in node.attributes for key in own.marks):
         node.conventions = (own, *node.conventions)
     if evaluation.is_evaluator(node):
