@@ -76,7 +76,7 @@ def parse(value: Any) -> Parsed:
 
 def data(value: Any) -> Any:
     """`parse(value).data`."""
-    return parse(value).data
+    return parse(value).data if isinstance(value, (str, bytes)) else value
 
 
 def squeezed(text: str) -> str:
