@@ -146,7 +146,7 @@ def _without_turns_of_the_trace(interaction: Interaction) -> Interaction:
 def _merged(name: str, kind: int | None) -> Trace:
     above = "f" * 16 if kind else ""
     spans = [
-        dataclasses.replace(span, trace_id="one", parent_span_id=span.parent_span_id or above)
+        span._replace(trace_id="one", parent_span_id=span.parent_span_id or above)
         for trace in traces(name)
         for span in trace.spans
     ]

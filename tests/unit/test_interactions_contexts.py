@@ -231,6 +231,27 @@ STRUCTURE = """All interactions will be structured in the following way.
 [[ ## completed ## ]]"""
 
 
+@pytest.mark.parametrize(
+    ("text", "rewrites"),
+    [
+        ("Write a STANDALONE question.", True),
+        ("a stand-alone version of it", True),
+        ("Rephrase the follow up", True),
+        ("Re-phrase this last message", True),
+        ("Please re-write the user's question", True),
+        ("Reformulate a query", True),
+        ("Condense the chat into one question", True),
+        ("Generate a short title", True),
+        (
+            "Write an answer to the question. You are alone: condense, phrase and formulate well, generate no lists.",
+            False,
+        ),
+    ],
+)
+def test_a_request_to_rewrite_is_told_by_its_words_in_any_case(text, rewrites):
+    assert prompt.rewrites([Turn("user", text)]) is rewrites
+
+
 @pytest.mark.parametrize("name", PROMPTS)
 def test_takes_a_rendered_prompt_apart(name):
     found = prompt.take_apart(PROMPTS[name])

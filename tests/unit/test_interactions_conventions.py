@@ -366,6 +366,7 @@ def test_langchain_messages_printed_as_text_are_history():
 def test_every_convention_names_its_switch_and_its_marks(convention):
     assert content_switch(convention.name)
     assert convention.marks or convention.scopes or convention.events
+    assert all(mark.count(".") <= 1 for mark in convention.marks)
     assert all(len(marker) > 3 for marker in MARKERS)
 
 

@@ -30,6 +30,18 @@ class Received:
 
 
 @remembered
+def asked(node: Node) -> list[tuple[str, texts.Question]]:
+    """(key, question) of all recorded inputs of a step, the leading convention's first."""
+    return [(piece.key, texts.asked(piece.value)) for piece in node.read("input")]
+
+
+@remembered
+def answered(node: Node) -> list[tuple[str, str | None, values.Flaw]]:
+    """(key, answer, flaw) of all recorded outputs of a step, the leading convention's first."""
+    return [(piece.key, *texts.answered(piece.value)) for piece in node.read("output")]
+
+
+@remembered
 def sent(node: Node) -> list[Sent]:
     """All recordings of what a model was sent, the leading convention's first."""
     return [sent_by(piece) for piece in node.read("sent")]

@@ -159,20 +159,25 @@ def _inside(node: Node, lists: dict[int, Contexts]) -> bool:
 def _unreplaced(nodes: Sequence[Node], lists: dict[int, Contexts]) -> list[Node]:
     """Without the retrievers (and earlier rerankers) whose passages a later reranker was given."""
     holders: dict[str, list[int]] = {}
+    unread: list[int] = []
+    """Whose texts are not among the holders yet: mostly nobody asks, and comparing texts is dear."""
     replaced: set[int] = set()
     kept: list[int] = []
     for at, node in enumerate(nodes):
         texts = lists[id(node)].texts
-        narrowed = {values.squeezed(text) for text in texts} if node.kind in FLOWS else set()
-        if texts and (node.kind == "reranker" or (narrowed and narrowed <= holders.keys())):
-            given = narrowed or _given(node)
-            replaced.update(before for text in given for before in holders.pop(text, ()))
+        if texts and node.kind in ("reranker", *FLOWS):
+            given = _given(node) if node.kind == "reranker" else {values.squeezed(text) for text in texts}
+            while given and unread:
+                holder = unread.pop()
+                for text in lists[id(nodes[holder])].texts:
+                    holders.setdefault(values.squeezed(text), []).append(holder)
             if not given:
                 replaced.update(kept)
                 kept.clear()
-        for text in texts:
-            holders.setdefault(values.squeezed(text), []).append(at)
+            elif node.kind == "reranker" or given <= holders.keys():
+                replaced.update(before for text in given for before in holders.pop(text, ()))
         kept.append(at)
+        unread.append(at)
     return [node for at, node in enumerate(nodes) if at not in replaced and lists[id(node)].texts]
 
 

@@ -7,9 +7,9 @@ pieces of a trace are put together is decided once, for all conventions, in `gro
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from tracescore.interactions import values
 from tracescore.model import LogRecord, Span
@@ -32,8 +32,7 @@ FLOWS: tuple[Kind, ...] = ("agent", "chain")
 """The kinds of steps that hold steps, and may stand for an interaction."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):  # made for every value: a frozen dataclass takes three times as long
     """A value as recorded, and the key it stood at."""
 
     key: str
@@ -114,6 +113,20 @@ def remembered(work: Callable[[Node], T]) -> Callable[[Node], T]:
     return recall
 
 
+@remembered
+def heads(node: Node) -> frozenset[str]:
+    """The first two segments of each attribute key; the key itself where it has no more.
+
+    Few even where there are many keys: the elements of a list share theirs.
+    """
+    return frozenset(map(_head, node.attributes))
+
+
+def _head(key: str) -> str:
+    end = key.find(".", key.find(".") + 1)
+    return key if end < 0 else key[:end]
+
+
 Reader = Callable[[Node], Iterable[Piece]]
 FieldName = Literal[
     "trace_input",
@@ -140,9 +153,9 @@ def nothing(_node: Node) -> Iterable[Piece]:
 class Convention:
     """One way of recording GenAI work on spans.
 
-    `marks` are attribute keys, their first two segments, or their first with its dot; `scopes` beginnings of
-    instrumentation scope names; `events` names of span events or log records. Any of them marks a span as recorded
-    this way.
+    `marks` are the first two segments of attribute keys (the key, where it has no more), or the first with its dot;
+    `scopes` beginnings of instrumentation scope names; `events` names of span events or log records. Any of them marks
+    a span as recorded this way.
     `switch` is the setting that makes it record content.
     """
 
@@ -178,8 +191,9 @@ def attribute(*keys: str) -> Reader:
     """Reads the attributes named, in this order."""
 
     def read(node: Node) -> Iterator[Piece]:
+        attributes = node.attributes
         for key in keys:
-            value = node.attributes.get(key)
+            value = attributes.get(key)
             if value is not None:
                 yield Piece(key, value)
 
@@ -212,40 +226,53 @@ def event(name: str, *keys: str) -> Reader:
 
 
 def indexed(prefix: str) -> Reader:
-    """Reads flattened lists: `prefix.0.a.b`, `prefix.1.a.b` become `[{"a": {"b": ...}}, ...]`."""
+    """Reads flattened lists: `prefix.0.a.b`, `prefix.1.a.b` become `[{"a": {"b": ...}}, ...]`.
+
+    A prefix has two segments.
+    """
+    start = prefix + "."
 
     def read(node: Node) -> Iterator[Piece]:
-        start = prefix + "."
-        flat = {key[len(start) :]: value for key, value in node.attributes.items() if key.startswith(start)}
-        if flat:
-            items = unflatten(flat)
+        if prefix in heads(node):
+            items = unflatten(node.attributes, start)
             if isinstance(items, list):
                 yield Piece(f"{prefix}.N", items)
 
     return read
 
 
-def unflatten(flat: Mapping[str, Any]) -> Any:
-    """Dotted keys as nested dicts; a level whose keys are all numbers is a list."""
+def unflatten(flat: Mapping[str, Any], start: str) -> Any:
+    """The keys that begin with `start`, which ends with a dot, as nested dicts of what follows.
+
+    A level whose keys are all numbers is a list.
+    """
     tree: dict[str, Any] = {}
+    path, level = "", tree
     for key, value in flat.items():
-        level, parts = tree, key.split(".")
-        for part in parts[:-1]:
-            inner = level.setdefault(part, {})
-            if not isinstance(inner, dict):
-                break
-            level = inner
-        else:
-            level[parts[-1]] = value
+        if key.startswith(start):
+            above, _, name = key.rpartition(".")
+            if above != path:  # what belongs together mostly stands together
+                path, level = above, _level(tree, above.split(".")[start.count(".") :])
+            level[name] = value
     return _with_lists(tree)
 
 
-def _with_lists(tree: Any) -> Any:
-    if not isinstance(tree, dict):
-        return tree
-    if tree and all(key.isdecimal() and len(key) < 8 for key in tree):
-        return [_with_lists(tree[key]) for key in sorted(tree, key=int)]
-    return {key: _with_lists(value) for key, value in tree.items()}
+def _level(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
+    """The dict at a path, made where there is none; one of no tree where something else stands in the way."""
+    level = tree
+    for part in path:
+        inner = level.setdefault(part, {})
+        if not isinstance(inner, dict):
+            return {}
+        level = inner
+    return level
+
+
+def _with_lists(tree: dict[str, Any]) -> Any:
+    found = {key: _with_lists(value) if isinstance(value, dict) else value for key, value in tree.items()}
+    if found and all(map(str.isdecimal, found)) and max(map(len, found)) < 8:
+        return [found[key] for key in sorted(found, key=int)]
+    return found
 
 
 def either(*readers: Reader) -> Reader:

@@ -30,13 +30,16 @@ CONTAINERS = (
     "content",
 )
 """Keys under which a list of passages is found, the more telling first."""
+_HOLDERS = ("inputs", "kwargs", "args", *CONTAINERS)
 FINDS = re.compile(r"retriev|search|look_?up|fetch|find_?(?:docs|documents|passages|context)", re.IGNORECASE)
 """In the name of a function that looks something up."""
 _PASSAGE_LENGTH = 40
 """Shorter texts in a list are labels, tokens or sub-questions rather than passages."""
 _TEXTS = ("page_content", "content", "text", "document", "passage", "chunk", "body", "snippet")
 _TEXT_HOLDERS = ("node", "text_resource", "document", "kwargs", "metadata", "payload", "entity", "fields", "data")
-_FULL_LENGTH = ("id", "id_", "score", "metadata", "page_content", "embedding", "node", "doc_id", "similarity")
+_FULL_LENGTH = frozenset(
+    ("id", "id_", "score", "metadata", "page_content", "embedding", "node", "doc_id", "similarity")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ def looks_like_document(item: Any) -> bool:
         return str(item["id"][-1:]).lower().find("document") >= 0
     if item.get("type") in ("human", "ai", "system", "tool", "text"):
         return False
-    return any(key in item for key in _FULL_LENGTH)
+    return not _FULL_LENGTH.isdisjoint(item)
 
 
 def _document_list(data: Any, depth: int) -> list[Any] | None:
@@ -116,8 +119,9 @@ def _document_list(data: Any, depth: int) -> list[Any] | None:
             return data
         return _document_list(data[0], depth - 1) if len(data) == 1 and depth else None
     if isinstance(data, dict) and depth:
-        for key in ("inputs", "kwargs", "args", *CONTAINERS):
-            found = _document_list(data.get(key), depth - 1)
+        for key in _HOLDERS:
+            inner = data.get(key)
+            found = _document_list(inner, depth - 1) if isinstance(inner, (list, dict)) else None
             if found is not None:
                 return found
     return None
@@ -152,6 +156,7 @@ def _from_list(items: list[Any], depth: int) -> Passages | None:
     if all(text is None for text in texts):
         known = all(isinstance(item, dict) and ("id" in item or "score" in item) for item in items)
         return Passages((), bare=True) if known else None
-    flaw: values.Flaw = "redacted" if any(values.redacted(text) for text in texts) else ""
-    kept = tuple(text for text in texts if text is not None and text.strip() and not values.redacted(text))
-    return Passages(kept, flaw, bare=len(kept) < len(texts))
+    kept = [text for text in texts if text is not None and not values.redacted(text)]
+    flaw: values.Flaw = "redacted" if len(kept) + texts.count(None) < len(texts) else ""
+    told = tuple(text for text in kept if text.strip())
+    return Passages(told, flaw, bare=len(told) < len(texts))

@@ -10,11 +10,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal, get_args
 
 from tracescore.interactions import calls
-from tracescore.interactions.convention import Kind, Node
+from tracescore.interactions.convention import Kind, Node, Piece
 from tracescore.model import LogRecord
 
 MadeBy = Literal["tracescore", "other_evaluator", "judge_call"]
@@ -26,10 +26,9 @@ _OWN_KEYS = ("tracescore.judge", "tracescore.score_id")
 _TRULENS = "ai.observability.span_type"
 _USER_AGENT = "tracescore-judge/"
 _USER_AGENT_KEYS = ("user_agent.original", "http.user_agent")
-_JUDGE_PROMPT = re.compile(
-    r"\s*(?:DATA tracescore-[0-9a-f]{16}\s"
-    r"|You [^\n]{1,200}\s{1,4}The user message is one line of JSON between the line DATA and the line END\b)"
-)
+_LINE = "DATA tracescore-"
+_RULE = "The user message is one line of JSON between the line DATA and the line END"
+_JUDGE_PROMPT = re.compile(rf"\s*(?:{_LINE}[0-9a-f]{{16}}\s|You [^\n]{{1,200}}\s{{1,4}}{_RULE}\b)")
 """The beginnings of the two messages of every judge prompt; the system message comes first where both are joined."""
 _ASKED: tuple[Kind, ...] = ("llm", "agent", "chain")
 
@@ -69,7 +68,7 @@ def set_judge_calls_aside(nodes: Collection[Node]) -> None:
         _set_aside(node)
     if not found and not any(_asked_by_us(node) for node in nodes):
         return
-    if not any(node.kind in _ASKED and any(True for _ in _sent(node)) for node in nodes):
+    if not any(node.kind in _ASKED and any(True for _ in _sent(node, node.read("input"))) for node in nodes):
         for node in nodes:
             if node.kind is not None and node.kind != "evaluator":
                 _set_aside(node)
@@ -81,16 +80,23 @@ def _set_aside(node: Node) -> None:
 
 
 def _records_judge_call(node: Node) -> bool:
-    return any(_JUDGE_PROMPT.match(text) for text in _sent(node))
+    inputs = (piece for piece in node.read("input") if _may_hold_prompt(piece.value))
+    return any(_JUDGE_PROMPT.match(text) for text in _sent(node, inputs))
 
 
-def _sent(node: Node) -> Iterator[str]:
-    """The texts that a span records as sent to a model or a step."""
+def _may_hold_prompt(value: object) -> bool:
+    """Whether it is worth while to read what a step was given; no form of JSON escapes letters and blanks."""
+    return not isinstance(value, str) or _LINE in value or _RULE in value
+
+
+def _sent(node: Node, inputs: Iterable[Piece]) -> Iterator[str]:
+    """The texts that a span records as sent to a model, and those in `inputs`."""
     recordings = [calls.with_instructions(node, one.turns) for one in calls.sent(node)]
-    recordings += [calls.sent_by(piece).turns for piece in node.read("input")]
+    recordings += [calls.sent_by(piece).turns for piece in inputs]
     for turns in recordings:
         yield from (turn.text for turn in turns if turn.text and turn.role != "assistant")
 
 
 def _asked_by_us(node: Node) -> bool:
-    return any(str(node.attributes.get(key, "")).startswith(_USER_AGENT) for key in _USER_AGENT_KEYS)
+    agents = map(node.attributes.get, _USER_AGENT_KEYS)
+    return any(agent is not None and str(agent).startswith(_USER_AGENT) for agent in agents)

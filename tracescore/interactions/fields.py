@@ -81,10 +81,9 @@ def _first(candidates: Iterable[_Candidate]) -> Field:
 def _questions(group: Group, settings: Interactions) -> Iterator[_Candidate]:
     yield from (_asked(node, key, value) for node, key, value in own(group, settings.question))
     root = group.root
-    for node in group.nodes:
-        yield from (_asked(node, piece.key, piece.value) for piece in node.read("trace_input"))
+    yield from (_asked(node, piece.key, piece.value) for node in group.nodes for piece in node.read("trace_input"))
     if root.kind != "llm":
-        yield from (_asked(root, piece.key, piece.value) for piece in root.read("input"))
+        yield from _inputs(root)
     if root.kind is None and (piece := plain.question(root)):
         yield _asked(root, piece.key, piece.value)
     yield from (_unrewritten(group, candidate) for candidate in _inner_questions(group))
@@ -94,7 +93,7 @@ def _inner_questions(group: Group) -> Iterator[_Candidate]:
     """Questions that stand on steps inside; any of them may have been rewritten by a model."""
     for node in by_depth(group.parts):
         if node is not group.root and node.kind in FLOWS:
-            yield from (_asked(node, piece.key, piece.value) for piece in node.read("input"))
+            yield from _inputs(node)
     for node in reversed(group.of_kind("llm", "prompt")):
         yield from _from_variables(node)
     model = group.answering
@@ -103,6 +102,10 @@ def _inner_questions(group: Group) -> Iterator[_Candidate]:
     models = group.of_kind("llm")
     if not models or models[0].start >= _first_query(group):
         yield from _from_queries(group)
+
+
+def _inputs(node: Node) -> Iterator[_Candidate]:
+    return (_Candidate(node, key, found.text, found.flaw, found.history) for key, found in calls.asked(node))
 
 
 def _asked(node: Node, key: str, value: object) -> _Candidate:
@@ -191,16 +194,15 @@ def _unrewritten(group: Group, candidate: _Candidate) -> _Candidate:
 def _answers(group: Group, settings: Interactions) -> Iterator[_Candidate]:
     yield from (_answered(node, key, value) for node, key, value in own(group, settings.answer))
     root, model = group.root, group.answering
-    for node in group.nodes:
-        yield from (_answered(node, piece.key, piece.value) for piece in node.read("trace_output"))
+    yield from (_answered(node, piece.key, piece.value) for node in group.nodes for piece in node.read("trace_output"))
     if root.kind != "llm":
-        yield from (_answered(root, piece.key, piece.value) for piece in root.read("output"))
+        yield from _outputs(root)
     if root.kind is None and (piece := plain.answer(root)):
         yield _answered(root, piece.key, piece.value)
     if model is None or _broken_off(group, model):
         return
     for node in _path(group.root, model):
-        yield from (_answered(node, piece.key, piece.value) for piece in node.read("output"))
+        yield from _outputs(node)
     around = {id(node) for node in model.upwards()}
     for node in reversed([node for node in group.of_kind("llm") if node.start >= model.start or id(node) in around]):
         yield from (_Candidate(node, one.key, one.text, one.flaw) for one in calls.received(node))
@@ -216,6 +218,10 @@ def _path(root: Node, model: Node) -> list[Node]:
     line = list(model.upwards())
     inside = line[: line.index(root)] if root in line else line
     return [node for node in reversed(inside) if node.kind in FLOWS]
+
+
+def _outputs(node: Node) -> Iterator[_Candidate]:
+    return (_Candidate(node, key, text, flaw) for key, text, flaw in calls.answered(node))
 
 
 def _answered(node: Node, key: str, value: object) -> _Candidate:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
 
-from tracescore.interactions import calls, documents, messages, texts, values
+from tracescore.interactions import calls, documents, messages, values
 from tracescore.interactions.convention import FLOWS, Kind, Node, remembered
 from tracescore.interactions.conventions import plain
 from tracescore.interactions.tree import walk
@@ -131,14 +131,12 @@ def _quotes(node: Node, answer: str) -> bool:
     return beside != answer and len(re.findall(r"\w+", beside)) < _FEW_WORDS
 
 
-@remembered
 def _own_question(node: Node) -> str | None:
-    return next((q for piece in node.read("input") if (q := texts.asked(piece.value).text) is not None), None)
+    return next((found.text for _, found in calls.asked(node) if found.text is not None), None)
 
 
-@remembered
 def _own_answer(node: Node) -> str | None:
-    return next((a for piece in node.read("output") if (a := texts.answered(piece.value)[0]) is not None), None)
+    return next((text for _, text, _ in calls.answered(node) if text is not None), None)
 
 
 def _batch(node: Node) -> list[Group]:

@@ -20,7 +20,8 @@ _SOURCE_WORDS = (
 )
 _SOURCE_LABEL = re.compile(
     rf"""^[ \t#*>-]{{0,20}}(?:
-        (?P<open>[^\n:]{{0,90}}?\b(?:{_SOURCE_WORDS})\b[^\n:.?!]{{0,60}}:)[ \t*]*$      # ... passages ...:
+        (?=[^\n:]*+:[ \t*]*$)  # does the line end with a colon? Few do, and looking for the words is dear.
+        [^\n:]{{0,90}}?\b(?:{_SOURCE_WORDS})\b[^\n:.?!]{{0,60}}:[ \t*]*$                   # ... passages ...:
       | (?:(?:the|provided|retrieved|relevant)[ ])*(?:{_SOURCE_WORDS})\b[*]{{0,2}}[ ]?:[*]{{0,2}}[ \t]*(?=\S)  # Docs: x
       | (?:the[ ])?(?:{_SOURCE_WORDS})\b[^\n]{{0,60}}\b(?:below|follows?)[.:]?[ \t]*$   # Context information is below.
       | (?<=\#)[ ]*[^\n]{{0,30}}\b(?:{_SOURCE_WORDS})\b[ ]*$                            # ## Context
@@ -51,12 +52,16 @@ _SOURCE_TAG = re.compile(
 _QUESTION_TAG = re.compile(r"<(question|query|user_question|user_query|user_input)\b[^<>]{0,200}>", re.IGNORECASE)
 _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\s*$", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*[-=_*#~]{3,}[ \t]*$", re.MULTILINE)
-_REWRITES = re.compile(
-    r"stand[- ]?alone (?:question|query|version)|rephrase the (?:follow|question|query|user)|"
-    r"re-?(?:write|formulate|phrase) (?:the|this|a|user)[^.\n]{0,60}(?:message|question|query|input)|"
-    r"condense[^.\n]{0,60}question|generate (?:a|an) [^.\n]{0,20}(?:search query|title)",
-    re.IGNORECASE,
-)
+_OF_WHAT = r" (?:the|this|a|user)[^.\n]{0,60}(?:message|question|query|input)"
+_REWRITES = {
+    "alone": re.compile(r"stand[- ]?alone (?:question|query|version)"),
+    "phrase": re.compile(rf"rephrase the (?:follow|question|query|user)|re-?phrase{_OF_WHAT}"),
+    "write": re.compile(rf"re-?write{_OF_WHAT}"),
+    "formulate": re.compile(rf"re-?formulate{_OF_WHAT}"),
+    "condense": re.compile(r"condense[^.\n]{0,60}question"),
+    "generate": re.compile(r"generate (?:a|an) [^.\n]{0,20}(?:search query|title)"),
+}
+"""Requests in lower case, by a word that is in each of them: a text has few of the words, and patterns are dear."""
 _INSTRUCTION = re.compile(
     rf"""\s*(?:
         you[ ]are|your[ ](?:task|job|role)|act[ ]as|(?:please[ ])?(?:answer|respond|reply|be)|do[ ]not|don't|never
@@ -66,6 +71,8 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _LEAD_IN = re.compile(r"(?:^|(?<=[.!?\n]))[^\n.!?:]{0,60}:[ \t]*[\"'“«]?\s*$")
+_OPENING = ("", "\n", ":", '"', "'", "“", "«", ">")
+_CLOSING = re.compile(r"[ \t]*(?:[\"'”»<]|$)", re.MULTILINE)
 _LONGEST_QUERY = 2000
 _LABELS = 20
 """As many labels of a question, from the last one back, are looked at: a text may hold thousands of them."""
@@ -102,18 +109,38 @@ def split_at(text: str, query: str) -> Rendered:
     words = query.split()
     if not words or len(query) > min(_LONGEST_QUERY, len(text)):
         return Rendered()
-    asked = r"\s+".join(map(re.escape, words))
-    places = re.compile(rf"(?:^|(?<=[:\"'“«>]))[ \t]*{asked}(?=[ \t]*(?:[\"'”»<]|$))", re.MULTILINE)
-    found = list(places.finditer(text))
+    found = _by_themselves(words, text)
     if not found:
         return Rendered()
-    before, after = text[: found[-1].start()], text[found[-1].end() :].lstrip(" \t\"'”»")
+    start, end = found[-1]
+    before, after = text[:start], text[end:].lstrip(" \t\"'”»")
     if after.strip():
         alone = after[:1] == "\n" and (before[-1:] in ("", "\n") or "\n" not in before.lstrip())
         if len(found) > 1 or not alone or after.rstrip().endswith("?"):
             return Rendered()
     rest = squeezed(before + " " + after)
     return Rendered(squeezed(query), _beside(before, after)) if len(rest) >= len(squeezed(query)) else Rendered()
+
+
+def _by_themselves(words: Sequence[str], text: str) -> list[tuple[int, int]]:
+    """Where words stand at the beginning of a line or behind a mark, and at the end of one or before a mark.
+
+    Blanks before them are theirs. A pattern with the marks in it would take four times as long to compile.
+    """
+    if not all(word in text for word in words):
+        return []
+    pattern = re.compile(r"\s+".join(map(re.escape, words)))
+    found = []
+    at = 0
+    while match := pattern.search(text, at):
+        start, end = match.span()
+        at = start + 1
+        while text[start - 1 : start] in (" ", "\t"):
+            start -= 1
+        if text[start - 1 : start] in _OPENING and _CLOSING.match(text, end):
+            found.append((start, end))
+            at = end
+    return found
 
 
 def _beside(before: str, after: str) -> str | None:
@@ -145,15 +172,19 @@ def rewrites(conversation: Sequence[Turn]) -> bool:
     """Whether a model is asked to rephrase a question (or to name a chat) rather than to answer."""
     last = last_user(conversation)
     return any(
-        turn.text and _REWRITES.search(turn.text)
+        turn.text and _asks_to_rewrite(turn.text.lower())
         for at, turn in enumerate(conversation)
         if turn.role == "system" or at == last
     )
 
 
+def _asks_to_rewrite(text: str) -> bool:
+    return any(word in text and pattern.search(text) for word, pattern in _REWRITES.items())
+
+
 def output_sections(text: str) -> dict[str, str]:
     """The sections of DSPy's chat format by name; empty for any other text."""
-    marks = list(_SECTION.finditer(text))
+    marks = list(_SECTION.finditer(text)) if "[[ ## " in text else []
     if not marks:
         return {}
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
@@ -200,6 +231,8 @@ def _evidence(text: str, question: tuple[int, int]) -> str | None:
 def _tagged(text: str, opening: re.Pattern[str]) -> list[tuple[int, int]]:
     """Where the contents of tags stand that are closed and not empty; in one pass over the text."""
     found: list[tuple[int, int]] = []
+    if "</" not in text:
+        return found
     unclosed: set[str] = set()
     lowered = text.lower()
     at = 0

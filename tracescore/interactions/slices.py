@@ -56,10 +56,10 @@ class Labels:
         self._root = group.root
         self._tenant = settings.tenant
         self._first: dict[str, list[str]] = {}
-        wanted = _WANTED | frozenset(settings.tenant)
-        nodes = [*group.root.upwards(), *group.nodes]
+        wanted = _WANTED.union(settings.tenant)
+        nodes = list(dict.fromkeys((*group.root.upwards(), *group.nodes)))
         for attributes in (*(node.attributes for node in nodes), *_resources(nodes)):
-            for key in wanted & attributes.keys():
+            for key in wanted.intersection(attributes):
                 self._first.setdefault(key, []).extend(_text(attributes[key]))
         self._flows = [*group.root.upwards(), *group.of_kind(*FLOWS)]
 
@@ -99,7 +99,8 @@ class Labels:
             route = node.attributes.get("http.route")
             if node.span is not None and node.span.kind == _SERVER and isinstance(route, str) and route:
                 return route
-        named = (text for key in _ROUTE for node in self._flows for text in _text(node.attributes.get(key)))
+        known = (key for key in _ROUTE if key in self._first)
+        named = (text for key in known for node in self._flows for text in _text(node.attributes.get(key)))
         return next(named, self._root.name or "unknown")
 
 

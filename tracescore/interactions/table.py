@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from tracescore.config import Interactions
 from tracescore.interactions import evaluation
-from tracescore.interactions.convention import Convention, Kind, Node, attribute
+from tracescore.interactions.convention import Convention, Kind, Node, attribute, heads
 from tracescore.interactions.conventions import (
     genai,
     google,
@@ -44,15 +44,15 @@ CONVENTIONS: tuple[Convention, ...] = (
 )
 
 _BY_NAME = {convention.name: convention for convention in CONVENTIONS}
-_BY_MARK: dict[str, list[Convention]] = {}
-_BY_EVENT: dict[str, list[Convention]] = {}
-for _convention in CONVENTIONS:
+_BY_MARK: dict[str, set[int]] = {}
+_BY_EVENT: dict[str, set[int]] = {}
+"""The places in the table of the conventions that a mark, or an event, tells of."""
+for _place, _convention in enumerate(CONVENTIONS):
     for _mark in _convention.marks:
-        _BY_MARK.setdefault(_mark, []).append(_convention)
+        _BY_MARK.setdefault(_mark, set()).add(_place)
     for _event in _convention.events:
-        _BY_EVENT.setdefault(_event, []).append(_convention)
-_SCOPES = tuple((scope, convention) for convention in CONVENTIONS for scope in convention.scopes)
-_ORDER = {convention.name: place for place, convention in enumerate(CONVENTIONS)}
+        _BY_EVENT.setdefault(_event, set()).add(_place)
+_SCOPES = tuple((scope, place) for place, convention in enumerate(CONVENTIONS) for scope in convention.scopes)
 
 
 _ALL_MARKS = frozenset(
@@ -91,29 +91,22 @@ def configured(settings: Interactions) -> Convention | None:
 
 def recognise(node: Node, own: Convention | None = None) -> None:
     """Sets the conventions and the kind of a node; `own` comes before all others."""
-    found: set[str] = set()
-    for key in node.attributes:
-        for head in _heads(key):
-            found.update(convention.name for convention in _BY_MARK.get(head, ()))
+    found: set[int] = set()
+    for head in heads(node):
+        found.update(_BY_MARK.get(head, ()), _BY_MARK.get(head[: head.find(".") + 1], ()))
     scope = node.span.scope_name if node.span else ""
-    found.update(convention.name for prefix, convention in _SCOPES if scope.startswith(prefix))
+    found.update([place for prefix, place in _SCOPES if scope.startswith(prefix)])
     for happened in node.span.events if node.span else ():
-        found.update(convention.name for convention in _BY_EVENT.get(happened.name, ()))
+        found.update(_BY_EVENT.get(happened.name, ()))
     for record in node.logs:
-        found.update(convention.name for convention in _BY_EVENT.get(record.event_name, ()))
-    node.conventions = tuple(_BY_NAME[name] for name in sorted(found, key=_ORDER.__getitem__))
+        found.update(_BY_EVENT.get(record.event_name, ()))
+    node.conventions = tuple(map(CONVENTIONS.__getitem__, sorted(found)))
     if own is not None and any(key in node.attributes for key in own.marks):
         node.conventions = (own, *node.conventions)
     if evaluation.is_evaluator(node):
         node.kind = "evaluator"
     else:  # ids and names that are copied onto every span of a request make none of them a step
         node.kind = next((kind for convention in node.conventions if (kind := convention.kind(node))), None)
-
-
-def _heads(key: str) -> tuple[str, ...]:
-    """What of a key may be a mark: itself, its first segment with the dot, its first two segments."""
-    first, _, rest = key.partition(".")
-    return (key, f"{first}.", f"{first}.{rest.partition('.')[0]}") if rest else (key,)
 
 
 def content_switch(convention: str) -> str:

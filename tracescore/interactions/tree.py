@@ -31,13 +31,12 @@ def build(trace: Trace, settings: Interactions) -> Forest:
         span.span_id: Node(span)
         for span in sorted(trace.spans, key=lambda s: (s.start_unix_nano, s.end_unix_nano, s.span_id))
     }
-    for record in trace.logs:
+    for record in sorted(trace.logs, key=lambda record: record.time_unix_nano):
         if record.span_id in nodes:
             nodes[record.span_id].logs.append(record)
     missing: dict[str, Node] = {}
     own = table.configured(settings)
     for node in nodes.values():
-        node.logs.sort(key=lambda record: record.time_unix_nano)
         table.recognise(node, own)
         parent_id = node.span.parent_span_id if node.span else ""
         if parent_id:
