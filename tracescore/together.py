@@ -23,6 +23,8 @@ async def together(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
         except Exception as error:  # noqa: BLE001 - raised again below, where the caller can see it plainly
             errors[:] = errors or [error]
             scope.cancel()
+        except anyio.get_cancelled_exc_class():
+            pass  # the group is cancelled whatever comes of it; the group's callback would keep it, and its frames
 
     if len(calls) == 1:
         return [await calls[0]()]
