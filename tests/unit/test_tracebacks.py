@@ -8,7 +8,7 @@ from tracescore.tracebacks import let_go
 def raised(error: Exception) -> Exception:
     try:
         raise error
-    except Exception as caught:
+    except (ValueError, KeyError) as caught:
         return caught
 
 
