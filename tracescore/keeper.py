@@ -233,8 +233,11 @@ class Keeper:
 
     async def _commit(self, change: Change, apply: Callable[[], None]) -> None:
         pending = self._spool.commit(change, apply)
-        if pending is not None:
-            await pending
+        try:
+            if pending is not None:
+                await pending
+        finally:
+            del pending  # it keeps its error, and the traceback of that would keep this frame
 
     def _begin(self) -> None:
         self._unpublished += 1

@@ -24,6 +24,7 @@ import orjson
 
 from tracescore.errors import TracescoreError
 from tracescore.retrying import REAL_TIME, Timing, retry_after
+from tracescore.tracebacks import let_go
 from tracescore.turns import Turns
 
 Cause = Literal["unreachable", "timeout", "rate_limited", "quota", "unfit", "rejected", "too_long", "refused"]
@@ -191,7 +192,10 @@ class Endpoint:
             return
         if self._timing.clock() + seconds >= deadline:
             too_long = "the endpoint asked to wait for longer than the deadline"
-            raise failure or CallFailed("rate_limited", too_long, wait=seconds)
+            try:
+                raise failure or CallFailed("rate_limited", too_long, wait=seconds)
+            finally:
+                del failure  # its traceback holds this frame
         await self._timing.sleep(seconds)
 
     async def _once(self, request: httpx2.Request, deadline: float, observe: Observer) -> dict[str, Any]:
@@ -230,11 +234,12 @@ class Endpoint:
         try:
             with anyio.fail_after(self._timeout):
                 response = await self._client.send(request)
-        except httpx2.ConnectTimeout:  # also what the transport says of a lost connection
-            raise CallFailed("unreachable", "connection lost or not made") from None
-        except (TimeoutError, httpx2.TimeoutException):
-            raise CallFailed("timeout", f"no answer within {self._timeout:g} s") from None
-        except (httpx2.HTTPError, aiohttp.ClientError, OSError):
+        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            let_go(error)
+            # A ConnectTimeout is also what the transport says of a lost connection.
+            slow = isinstance(error, TimeoutError | httpx2.TimeoutException)
+            if slow and not isinstance(error, httpx2.ConnectTimeout):
+                raise CallFailed("timeout", f"no answer within {self._timeout:g} s") from None
             raise CallFailed("unreachable", "connection lost or not made") from None
         return self._decoded(response)
 

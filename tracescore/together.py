@@ -21,8 +21,10 @@ async def together(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
         try:
             results[index] = await calls[index]()
         except Exception as error:  # noqa: BLE001 - raised again below, where the caller can see it plainly
-            errors.append(error)
+            errors[:] = errors or [error]
             scope.cancel()
+        except anyio.get_cancelled_exc_class():
+            pass  # the group is cancelled whatever comes of it; the group's callback would keep it, and its frames
 
     if len(calls) == 1:
         return [await calls[0]()]
@@ -30,7 +32,7 @@ async def together(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
         for index in range(len(calls)):
             tasks.start_soon(run, index, tasks.cancel_scope)
     if errors:
-        raise errors[0]
+        raise errors.pop()  # kept in the list, it would be held by frames that its traceback holds
     return [results[index] for index in range(len(calls))]
 
 

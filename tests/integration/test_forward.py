@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import io
 import socket
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import aiohttp
@@ -21,6 +22,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric, ResourceMetrics, ScopeMetrics
 from prometheus_client import CollectorRegistry
 
+from tests.freeing import TEXT, is_freed_at_once
 from tests.otlp import Collected, log, logs, span, traces
 from tests.otlp_sink import Body, Sink, otlp_sink
 from tracescore import config
@@ -39,6 +41,7 @@ BODIES = {
     "logs": logs([log(1, {"k": "v"})]).SerializeToString(),
     "metrics": ExportMetricsServiceRequest(resource_metrics=[_METRICS]).SerializeToString(),
 }
+LARGE = traces([span(1, attrs={"k": TEXT})]).SerializeToString()
 METHODS = {
     signal: f"/opentelemetry.proto.collector.{package}.v1.{package.capitalize()}Service/Export"
     for signal, package in {"traces": "trace", "logs": "logs", "metrics": "metrics"}.items()
@@ -222,6 +225,46 @@ async def test_while_the_destination_is_away_the_sender_is_told_to_come_back(nob
         assert error.code() is grpc.StatusCode.UNAVAILABLE
         assert _retry_seconds(error) == 3
         assert (away.outcome("http", "unreachable"), away.outcome("grpc", "unreachable")) == (1, 1)
+
+
+@asynccontextmanager
+async def cutting_its_answers() -> AsyncIterator[str]:
+    """A destination that goes away in the middle of what it says."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        (length,) = (line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+        await reader.readexactly(int(length.partition(b":")[2]))
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n1234")
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@pytest.mark.parametrize("wire", ["http", "grpc"])
+async def test_a_request_that_reached_nobody_is_freed_at_once(nobody: str, wire: str) -> None:
+    async with passing(http=nobody, grpc=nobody) as away:
+
+        async def call() -> None:
+            if wire == "http":
+                assert (await away.post("traces", LARGE))[0] == 503
+            else:
+                with suppress(grpc.aio.AioRpcError):
+                    await away.call("traces", LARGE)
+            away.collected.spans.clear()
+
+        assert await is_freed_at_once(call)
+
+
+async def test_a_request_whose_answer_was_cut_is_freed_at_once() -> None:
+    async with cutting_its_answers() as destination, passing(http=destination) as through:
+
+        async def call() -> None:
+            assert (await through.post("traces", LARGE))[0] == 503
+            through.collected.spans.clear()
+
+        assert await is_freed_at_once(call)
 
 
 async def test_a_destination_that_does_not_answer_in_time_is_one_that_is_away(sink: Sink) -> None:

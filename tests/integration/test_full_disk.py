@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ import pytest
 from tests.results import interaction, relevancy, result
 from tests.running import FREE_PORTS
 from tracescore.config_file import parse
+from tracescore.errors import SpoolError
 from tracescore.model import Interaction, Result
 from tracescore.scorer import Scorer
 from tracescore.service import Service
@@ -68,3 +70,36 @@ async def test_a_result_waits_for_a_full_disk_and_is_published_then(
             await watcher.came.wait()
         stop.set()
     assert all(tally.pending == 0 for tally in service.ledger.evaluations().values())
+
+
+async def test_what_a_result_that_cannot_be_written_has_held_is_freed_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really_write = File.write
+
+    def write(file: File, changes: Sequence[Any]) -> None:
+        if any(isinstance(change, Finished) for _, change in changes):
+            raise ValueError
+        really_write(file, changes)
+
+    monkeypatch.setattr(File, "write", write)
+    told = anyio.Event()
+    monkeypatch.setattr(Service, "_defect", lambda *_: told.set())
+
+    async def score(self: Scorer, interaction: Interaction, evaluators: object) -> Result:
+        return replace(result(relevancy(0.5)), interaction=interaction)
+
+    monkeypatch.setattr(Scorer, "score", score)
+    stop = anyio.Event()
+    service = Service(parse(f"{FREE_PORTS}spool: {{path: '{tmp_path}/spool'}}", "test"))
+    gc.disable()
+    try:
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(service.run, stop)
+            service.pending.put(interaction(1))
+            with anyio.fail_after(30):
+                await told.wait()
+            stop.set()
+        assert not [each for each in gc.get_objects() if type(each) is SpoolError]
+    finally:
+        gc.enable()

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
+import time
 from collections.abc import Iterator
 
 import pytest
 
-from tests.judging import EVIDENCE, STATEMENTS, SUPPORT, Built, failure
+from tests.judging import EVIDENCE, STATEMENTS, SUPPORT, AnyEmbedder, Built, failure
 from tests.openai_server import OpenAIServer, Reply, openai_server
+from tests.results import interaction
 from tests.timing import Hours
+from tracescore import config
 from tracescore.errors import JudgeError, JudgeUnreachable
+from tracescore.evaluators import build_evaluators, evaluate_all
+from tracescore.model import Interaction
 
 pytestmark = pytest.mark.anyio
 
@@ -279,3 +285,27 @@ async def test_nobody_listening_is_unreachable() -> None:
         assert error.reason == "judge_unreachable"
         assert not built.judge.ready
         assert built.value("tracescore_judge_ready") == 0
+
+
+FAILING = {"500": Reply.error(500), "unreadable": Reply("garbage"), "refused": Reply(None, refusal="I can't.")}
+
+
+@pytest.mark.parametrize("reply", FAILING.values(), ids=FAILING)
+async def test_an_interaction_that_could_not_be_scored_is_freed_at_once(server, reply) -> None:
+    server.script = lambda _: reply
+    measures = ("answer_relevancy", "completeness", "faithfulness")
+    evaluators = build_evaluators(measures, config.Evaluators(), AnyEmbedder({}))
+    gc.disable()
+    try:
+        async with Built(server, AnyEmbedder({}), Hours(), max_retries=0) as built:
+            for number in range(1, 6):
+                asked = interaction(
+                    number, question="Is this one freed?", contexts=("Within 30 days.",), context_source="retrieval"
+                )
+                scored = await evaluate_all(asked, evaluators, built.judge, time.time)
+                assert {each.outcome for each in scored.evaluations} == {"unscored"}
+            del asked, scored
+        left = [each for each in gc.get_objects() if type(each) is Interaction]
+        assert "Is this one freed?" not in {each.question for each in left}
+    finally:
+        gc.enable()

@@ -11,13 +11,17 @@ import anyio
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tests.freeing import TEXT, is_freed_at_once
 from tests.otlp_sink import Sink, otlp_sink
 from tests.results import NOW, relevancy, result
+from tests.servers import free_port
 from tests.timing import Hours
 from tracescore import config
 from tracescore.errors import UsageError
 from tracescore.exporters import otlp
 from tracescore.exporters.otlp import DEFAULT_LIMITS, Limits, OtlpExporter
+from tracescore.exporters.posting import Poster
+from tracescore.exporters.sending import Answer
 from tracescore.model import Item, Score, Unscored
 from tracescore.retrying import REAL_TIME, Timing
 
@@ -316,3 +320,13 @@ async def test_ids_that_are_not_hex_are_refused_before_anything_is_queued(sink: 
         with pytest.raises(ValueError, match="non-hexadecimal"):
             await export.exporter.export(result(relevancy(0.5), trace_id="not hex"))
     assert sink.received().requests == []
+
+
+async def test_a_body_that_reached_nobody_is_freed_at_once() -> None:
+    poster, url = Poster({}, 5.0), f"http://127.0.0.1:{free_port()}"
+
+    async def call() -> None:
+        assert await poster.post(url, TEXT.encode()) == Answer("again", "ClientConnectorError")
+
+    assert await is_freed_at_once(call)
+    await poster.close()

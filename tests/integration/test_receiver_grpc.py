@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import anyio
 import anyio.to_thread
@@ -18,6 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.sdk.trace.export import SpanExportResult
 from prometheus_client import CollectorRegistry
 
+from tests.freeing import TEXT, is_freed_at_once
 from tests.otlp import Collected, log, logs, sdk_span, span, traces
 from tracescore.config import Receiver
 from tracescore.errors import ListenError
@@ -116,6 +117,16 @@ async def test_a_refused_request_leaves_nothing_that_only_the_garbage_collector_
         assert not [each for each in gc.get_objects() if type(each) is grpc.aio.AbortError]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("body", [traces([span(1, attrs={"k": TEXT})]).SerializeToString(), b"\xff" + TEXT.encode()])
+async def test_a_request_that_was_answered_is_freed_at_once(receiver, body: bytes) -> None:
+    async def call() -> None:
+        with suppress(grpc.aio.AioRpcError):
+            await receiver.call(TRACES, body)
+        receiver.sink.spans.clear()
+
+    assert await is_freed_at_once(call)
 
 
 async def until_refused(receiver: Receiving) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -15,6 +15,7 @@ import pytest
 from opentelemetry import trace
 
 from tests.app_server import Answer, AppServer, app_server
+from tests.freeing import TEXT, is_freed_at_once
 from tests.servers import free_port
 from tracescore.config_gold import HttpTarget, OpenAITarget, PythonTarget, TraceTarget
 from tracescore.errors import TargetFailed, UsageError
@@ -388,3 +389,30 @@ async def test_a_trace_that_does_not_come_is_told_from_one_that_cannot_be_read(
     assert said[0].reason == "no_trace"
     assert words in said[0].detail
     await target.close()
+
+
+# ---------------------------------------------------------------- what failed requests leave behind
+
+
+def fails(question: str) -> str:
+    """An app that works on something large of its own."""
+    prompt = f"Answer: {question}"
+    raise LookupError(len(prompt))
+
+
+@pytest.mark.parametrize("kind", ["http", "openai", "python"])
+async def test_a_question_without_an_answer_is_freed_at_once(kind: str) -> None:
+    nobody = f"http://127.0.0.1:{free_port()}"
+    settings = {
+        "http": HttpTarget(kind="http", url=nobody),
+        "openai": OpenAITarget(kind="openai", base_url=nobody, model="m"),
+        "python": PythonTarget(kind="python", callable=f"{__name__}:fails"),
+    }
+    item = GoldItem("1", TEXT, "It.")
+    async with made(settings[kind]) as target:
+
+        async def call() -> None:
+            with suppress(TargetFailed):
+                await target.ask(item, TRACE)
+
+        assert await is_freed_at_once(call)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+from functools import partial
+
 import pytest
 
 from tracescore.errors import JudgeError
@@ -54,3 +58,22 @@ async def test_clearing_forgets_everything() -> None:
     cache.clear()
     await cache.get("a", counting.of("a"))
     assert counting.computed == ["a", "a"]
+
+
+async def test_what_a_failed_computation_worked_on_is_freed_at_once() -> None:
+    class Text:
+        pass
+
+    async def fail(_text: Text) -> str:
+        raise JudgeError("judge_unreachable")
+
+    gc.disable()
+    try:
+        text = Text()
+        gone = weakref.ref(text)
+        with pytest.raises(JudgeError):
+            await Cache[str](2).get("a", partial(fail, text))
+        del text
+        assert gone() is None
+    finally:
+        gc.enable()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib.util
 import os
 import subprocess
@@ -141,3 +142,15 @@ print(asyncio.run(SentenceTransformersEmbedder(LocalEmbedder()).embed(["text"]))
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("(1, 384)\n", "")
+
+
+async def test_the_error_of_a_text_that_the_model_cannot_read_is_freed_at_once() -> None:
+    embedder = local_judge.embedder()
+    gc.disable()
+    try:
+        with pytest.raises(EmbedderError):
+            await embedder.embed(["half \ud83d"])
+        await embedder.run(list)  # by then the thread of the model has let go of it as well
+        assert not [each for each in gc.get_objects() if type(each) is EmbedderError]
+    finally:
+        gc.enable()

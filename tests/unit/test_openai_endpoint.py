@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from email.utils import formatdate
 
 import anyio
 import pytest
 
+from tests.freeing import TEXT, is_freed_at_once
+from tests.servers import free_port
+from tests.timing import Hours
 from tracescore.openai_endpoint import PERMANENT, TRANSIENT, CallFailed, Cause, Circuit, Endpoint
 from tracescore.retrying import retry_after
 from tracescore.together import both, together
@@ -96,6 +100,34 @@ async def test_a_body_that_is_no_json_is_a_failed_call_that_does_not_repeat_it()
     with pytest.raises(CallFailed) as raised:
         await endpoint.post("/embeddings", {"input": "secret \ud83d"}, float("inf"), lambda _outcome, _seconds: None)
     assert str(raised.value) == "rejected: the request cannot be written as JSON"
+    await endpoint.close()
+
+
+@pytest.mark.anyio
+async def test_a_request_that_reached_nobody_is_freed_at_once() -> None:
+    hours = Hours()
+    endpoint = Endpoint(f"http://127.0.0.1:{free_port()}", "", 1.0, 1, 1, "judge", hours.timing)
+
+    async def call() -> None:
+        with suppress(CallFailed):
+            await endpoint.post("/chat/completions", {"input": TEXT}, float("inf"), lambda _outcome, _seconds: None)
+        endpoint.circuit.succeeded()
+
+    assert await is_freed_at_once(call)
+    await endpoint.close()
+
+
+@pytest.mark.anyio
+async def test_a_request_that_may_not_be_repeated_in_time_is_freed_at_once() -> None:
+    hours = Hours()
+    endpoint = Endpoint("http://127.0.0.1:1", "", 1.0, 1, 1, "judge", hours.timing)
+    endpoint.circuit.state, endpoint.circuit._until = "open", float("inf")
+
+    async def call() -> None:
+        with suppress(CallFailed):
+            await endpoint.post("/chat/completions", {"input": TEXT}, hours.now, lambda _outcome, _seconds: None)
+
+    assert await is_freed_at_once(call)
     await endpoint.close()
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import zlib
+from contextlib import suppress
 
 import anyio
 import pytest
 from prometheus_client import CollectorRegistry
 
+from tests.freeing import TEXT, is_freed_at_once
 from tests.otlp import Collected, log, logs, span, trace_id, traces
 from tracescore.config import Receiver
+from tracescore.errors import SpoolError
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, inflate
 
@@ -144,3 +148,20 @@ async def test_bodies_on_their_way_in_are_bounded_over_all_connections() -> None
         assert statuses[0] == 503
         tasks.cancel_scope.cancel()
     assert receiver._in_flight == 0
+
+
+async def test_what_a_sink_refuses_later_is_freed_at_once() -> None:
+    class Refusing(Collected):
+        def take(self, spans, logs, withheld=()) -> asyncio.Future[None]:
+            pending = asyncio.get_running_loop().create_future()
+            pending.set_exception(SpoolError("the disk is full"))
+            return pending
+
+    intake = Intake(Receiver(), Refusing(), lambda _: True, CollectorRegistry())
+    sent = traces([span(1, attrs={"k": TEXT})]).SerializeToString()
+
+    async def call() -> None:
+        with suppress(Refused):
+            await intake.accept("http", "traces", sent)
+
+    assert await is_freed_at_once(call)

@@ -94,6 +94,10 @@ class SentenceTransformersEmbedder:
         return np.concatenate([np.zeros((0, self._width)), *[await self._ask(some) for some in _steps(read)]])
 
     async def _ask(self, texts: Sequence[str]) -> Vector:
+        # No variable here keeps the future: its error would hold this frame, and the frame the error.
+        return await asyncio.wrap_future(self._queued(texts))
+
+    def _queued(self, texts: Sequence[str]) -> Future[Vector]:
         request = _Request(tuple(texts), Future())
         self._waiting.append(request)
         try:
@@ -101,7 +105,7 @@ class SentenceTransformersEmbedder:
         except EmbedderError:
             self._waiting.remove(request)
             raise
-        return await asyncio.wrap_future(request.reply)
+        return request.reply
 
     async def run(self, work: Callable[[], T]) -> T:
         """The result of `work`, called in the thread of the model: where `encode` may be used."""

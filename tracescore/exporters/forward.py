@@ -25,6 +25,7 @@ from tracescore.exporters.otlp_transports import rejected_spans, retry_info
 from tracescore.exporters.sending import Answer
 from tracescore.model import Envelope
 from tracescore.retrying import retry_after
+from tracescore.tracebacks import let_go
 from tracescore.wire import compress
 
 Headers = list[tuple[bytes, bytes]]
@@ -125,7 +126,8 @@ class Forwarder:
             try:
                 async with self._session.post(url, data=content, headers=passed, allow_redirects=False) as response:
                     answer = response.status, _end_to_end(response.raw_headers), await response.read()
-            except (aiohttp.ClientError, TimeoutError, OSError):
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                let_go(error)
                 return None
             request.outcome = _http_outcome(response.status)
             return answer

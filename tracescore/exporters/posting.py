@@ -10,6 +10,7 @@ import aiohttp
 
 from tracescore.exporters.sending import Answer
 from tracescore.retrying import retry_after
+from tracescore.tracebacks import let_go
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class Poster:
             async with self._session.post(url, data=content, allow_redirects=False) as response:
                 return Posted(response.status, await response.read(), retry_after(response.headers))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            let_go(error)
             return Answer("again", type(error).__name__)
 
     async def close(self) -> None:

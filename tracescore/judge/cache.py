@@ -48,7 +48,7 @@ class Cache(Generic[V]):
         try:
             value = await compute()
         except JudgeError as error:
-            flight.error = error
+            flight.error = JudgeError(error.reason, error.detail)  # `error` itself holds this frame, and so the flight
             raise
         else:
             self._values[key] = value

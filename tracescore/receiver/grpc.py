@@ -6,9 +6,10 @@ whether one of its traces is wanted.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
+from typing import cast
 
 import anyio
 import grpc
@@ -143,12 +144,17 @@ async def _read(messages: AsyncIterator[bytes], readers: anyio.Semaphore, patien
     """The one message of a request; raises Refused when there is no room for it in time, or none comes."""
     try:
         with anyio.fail_after(patience):
-            async with readers:
-                return await anext(messages)
+            async with readers, aclosing(_stream(messages)) as stream:
+                return await anext(stream)
     except TimeoutError:
         raise crowded() from None
     except StopAsyncIteration:
         raise Refused("malformed", "a message expected; got none") from None
+
+
+def _stream(messages: AsyncIterator[bytes]) -> AsyncGenerator[bytes, None]:
+    """What gRPC's iterator reads from. The two hold each other, and the last message until the stream is closed."""
+    return cast("AsyncGenerator[bytes, None]", aiter(messages))
 
 
 def _as_bytes(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[tuple[bytes, bytes], ...]:

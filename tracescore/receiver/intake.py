@@ -270,6 +270,8 @@ class Intake:
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender must not take it for an answer to its data
             logs.defect(_log, error, spans=len(split.spans), log_records=len(split.logs))
             raise Refused("failed", f"internal error; send again in {self.retry_after:g} s") from None
+        finally:
+            pending = None  # it keeps its error, and the traceback of that would keep this frame
 
 
 _MOST_MEMBERS = 64

@@ -19,6 +19,7 @@ from tracescore.gold.marks import traceparent
 from tracescore.gold.targets.paths import text_at, texts_at
 from tracescore.model import GoldItem, Interaction
 from tracescore.retrying import retry_after
+from tracescore.tracebacks import let_go
 
 _LARGEST = 16 * 2**20
 """Bytes read of a response."""
@@ -58,6 +59,7 @@ class Asking:
         except TimeoutError:
             raise TargetFailed("timeout", f"no answer within {self._timeout:g} s (gold.timeout)", again=True) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
+            let_go(error)
             detail = f"{self._place}: connection lost or not made ({type(error).__name__}); is the app up?"
             raise TargetFailed("unreachable", detail, again=True) from None
 
