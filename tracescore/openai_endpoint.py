@@ -125,11 +125,11 @@ Observer = Callable[[Cause | Literal["ok"], float], None]
 
 
 class Endpoint:
-    """POSTs JSON and returns the decoded answer."""
+    """POSTs JSON to one URL and returns the decoded answer."""
 
     def __init__(
         self,
-        base_url: str,
+        url: str,
         api_key: str,
         timeout: float,
         max_concurrency: int,
@@ -137,7 +137,7 @@ class Endpoint:
         setting: str,
         timing: Timing = REAL_TIME,
     ) -> None:
-        """`setting` names the section of the configuration in error texts and logs."""
+        """All requests go to `url`; `setting` names the section of the configuration in error texts and logs."""
         # By the user agent the spans of a gateway are known to be about us.
         headers = {"Content-Type": "application/json", "User-Agent": f"tracescore-{setting}/1"}
         headers |= {"Authorization": f"Bearer {api_key}"} if api_key else {}
@@ -147,7 +147,7 @@ class Endpoint:
             timeout=httpx2.Timeout(timeout, connect=min(timeout, 10.0)),
             follow_redirects=False,  # they would take the key elsewhere
         )
-        self._base_url = base_url.rstrip("/")
+        self._url = httpx2.URL(url)
         self._timeout = timeout
         self._max_retries = max_retries
         self._setting = setting
@@ -157,7 +157,7 @@ class Endpoint:
         self._timing = timing
         self.circuit = Circuit(setting, timing.clock)
 
-    async def post(self, path: str, body: Mapping[str, Any], deadline: float, observe: Observer) -> dict[str, Any]:
+    async def post(self, body: Mapping[str, Any], deadline: float, observe: Observer) -> dict[str, Any]:
         """The answer to `body` as JSON, after as many tries as the settings and `deadline` (by the clock) allow.
 
         Raises CallFailed.
@@ -166,7 +166,7 @@ class Endpoint:
             content = orjson.dumps(body)
         except TypeError:  # its text quotes what could not be written
             raise CallFailed("rejected", "the request cannot be written as JSON") from None
-        request = self._client.build_request("POST", self._base_url + path, content=content)
+        request = self._client.build_request("POST", self._url, content=content)
         for attempt in range(self._max_retries + 1):
             try:
                 await self._pause(self._not_before - self._timing.clock(), deadline, None)

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import aiohttp
+import anyio
 import numpy as np
 import orjson
 import uvloop
@@ -32,6 +33,7 @@ from tests.openai_server import Reply, Request, openai_server
 from tracescore import config
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.formulas import Vector
+from tracescore.garbage import keep_pauses_short
 from tracescore.judge import build_judge
 from tracescore.model import LIVE_MEASURES, Interaction
 
@@ -239,6 +241,14 @@ async def compare(
         )
 
 
+async def as_in_the_service(work: Callable[[], Awaitable[None]]) -> None:
+    """Runs `work` without full passes of the garbage collector."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(keep_pauses_short)
+        await work()
+        tasks.cancel_scope.cancel()
+
+
 def main() -> None:
     """Prints a table."""
     parser = argparse.ArgumentParser()
@@ -256,7 +266,7 @@ def main() -> None:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as mock:
             try:
                 port = int(mock.stdout.readline())
-                uvloop.run(compare(port, seconds, spread, in_flight, count, requests))  # as the service does
+                uvloop.run(as_in_the_service(partial(compare, port, seconds, spread, in_flight, count, requests)))
             finally:
                 mock.kill()
 

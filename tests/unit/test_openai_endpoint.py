@@ -96,9 +96,9 @@ def test_stragglers_do_not_lengthen_the_hold(clock: Time) -> None:
 
 @pytest.mark.anyio
 async def test_a_body_that_is_no_json_is_a_failed_call_that_does_not_repeat_it() -> None:
-    endpoint = Endpoint("http://127.0.0.1:1/v1", "", 1.0, 1, 0, "embedder")
+    endpoint = Endpoint("http://127.0.0.1:1/v1/embeddings", "", 1.0, 1, 0, "embedder")
     with pytest.raises(CallFailed) as raised:
-        await endpoint.post("/embeddings", {"input": "secret \ud83d"}, float("inf"), lambda _outcome, _seconds: None)
+        await endpoint.post({"input": "secret \ud83d"}, float("inf"), lambda _outcome, _seconds: None)
     assert str(raised.value) == "rejected: the request cannot be written as JSON"
     await endpoint.close()
 
@@ -110,7 +110,7 @@ async def test_a_request_that_reached_nobody_is_freed_at_once() -> None:
 
     async def call() -> None:
         with suppress(CallFailed):
-            await endpoint.post("/chat/completions", {"input": TEXT}, float("inf"), lambda _outcome, _seconds: None)
+            await endpoint.post({"input": TEXT}, float("inf"), lambda _outcome, _seconds: None)
         endpoint.circuit.succeeded()
 
     assert await is_freed_at_once(call)
@@ -125,7 +125,7 @@ async def test_a_request_that_may_not_be_repeated_in_time_is_freed_at_once() -> 
 
     async def call() -> None:
         with suppress(CallFailed):
-            await endpoint.post("/chat/completions", {"input": TEXT}, hours.now, lambda _outcome, _seconds: None)
+            await endpoint.post({"input": TEXT}, hours.now, lambda _outcome, _seconds: None)
 
     assert await is_freed_at_once(call)
     await endpoint.close()

@@ -29,8 +29,9 @@ class OpenAIEmbedder:
         key = settings.api_key.read("embedder.api_key") if settings.api_key else ""
         self._model = settings.model
         self._patience = settings.timeout * (settings.max_retries + 1)
+        url = settings.base_url.rstrip("/") + "/embeddings"
         self._endpoint = Endpoint(
-            settings.base_url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "embedder", timing
+            url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "embedder", timing
         )
         self._clock = timing.clock
         self._requests = Counter(
@@ -69,7 +70,7 @@ class OpenAIEmbedder:
 
     async def _batch(self, texts: Sequence[str]) -> Vector:
         body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
-        payload = await self._endpoint.post("/embeddings", body, self._clock() + self._patience, self._observe)
+        payload = await self._endpoint.post(body, self._clock() + self._patience, self._observe)
         return _vectors(payload, len(texts))
 
     def _observe(self, outcome: Cause | Literal["ok"], _seconds: float) -> None:

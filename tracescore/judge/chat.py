@@ -197,7 +197,7 @@ class Chat:
                 spending.add(1, 0, 0, 0.0)
 
         try:
-            payload = await self._endpoint.post("/chat/completions", self._body(ask), ask.deadline, observe)
+            payload = await self._endpoint.post(self._body(ask), ask.deadline, observe)
         except CallFailed as failure:
             raise judge_error(failure) from None
         return self._read(ask, payload, spending)

@@ -43,8 +43,9 @@ class OpenAIJudge:
         self._name = settings.name or settings.model[:64]
         self._probed = False
         key = settings.api_key.read("judge.api_key") if settings.api_key else ""
+        url = settings.base_url.rstrip("/") + "/chat/completions"
         self._endpoint = Endpoint(
-            settings.base_url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "judge", timing
+            url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "judge", timing
         )
         self._chat = Chat(settings, self._name, self._endpoint, registry)
         self._cache: Cache[tuple[Any, str]] = Cache(CACHE_SIZE)
