@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -29,18 +29,19 @@ class Kind:
 def claim(path: Path, kind: Kind) -> None:
     """Creates the file where there is none, for its owner alone: it will hold what users wrote. OSError, UsageError.
 
-    One that is something else is refused, and has not been touched then.
+    A database of something else is refused, and it and what is no database have not been touched then.
     """
     untouched = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
-    try:
-        with closing(sqlite3.connect(untouched, uri=True)) as db:
-            foreign = _state(db, kind) == "foreign"
-    except sqlite3.Error:  # there is none, or it is damaged or being written: that is found out when it is opened
-        foreign = False
-    if foreign:
+    state = None
+    # There is none, or it is damaged or no database: that is found out when it is opened.
+    with suppress(sqlite3.Error), closing(sqlite3.connect(untouched, uri=True)) as db:
+        state = _state(db, kind)
+    if state == "foreign":
         raise _refusal(path, kind)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-    path.chmod(0o600)  # also one that was there
+    if state is not None:
+        with suppress(PermissionError):  # somebody else's, who shares it
+            path.chmod(0o600)
 
 
 def prepare(db: sqlite3.Connection, path: Path | None, kind: Kind) -> None:

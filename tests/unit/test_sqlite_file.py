@@ -83,3 +83,24 @@ def test_a_file_from_before_there_were_marks_opens_and_gets_its_mark(tmp_path: P
     OPENERS[setting](path)
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("PRAGMA application_id").fetchone() == mark != (0,)
+
+
+@pytest.mark.parametrize("setting", ["gold.store", "drift.labels.path"])
+def test_what_is_no_database_is_refused_and_not_touched(tmp_path: Path, setting: str) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("Nothing to do with scores. " * 400)
+    path.chmod(0o644)
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match=f"^{setting}: "):
+        OPENERS[setting](path)
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (before, 0o644)
+
+
+def test_what_is_no_database_is_moved_aside_from_the_spool_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("Nothing to do with scores. " * 400)
+    path.chmod(0o644)
+    before = path.read_bytes()
+    OPENERS["spool.path"](path)
+    aside = tmp_path / "notes.txt.damaged"
+    assert (aside.read_bytes(), stat.S_IMODE(aside.stat().st_mode)) == (before, 0o644)
