@@ -337,6 +337,17 @@ def test_chunks_of_one_length_are_how_they_were_split_unless_other_attributes_en
     assert of(cut, LAST).state == "truncated"
 
 
+@pytest.mark.parametrize("part", ["a ", 'a "a ', "a\n", "\na" + " b" * 899])
+def test_a_long_question_is_looked_for_at_the_same_cost_per_character_however_long_the_prompt_is(part: str):
+    def looking(size: int):
+        text = (part * (size // len(part) + 1))[:size]
+        return lambda: [
+            prompt.split_at(text, query) for query in ("a " * 900 + "a", 'a "a ' * 400 + "a", "a" + " b" * 900)
+        ]
+
+    assert grows_in_step(looking, 20_000)
+
+
 @pytest.mark.parametrize("part", ["<context>", "Question:\n", "Context:\n", "##########", "          ", "Answer:\n"])
 def test_taking_a_prompt_apart_costs_as_much_per_character_however_long_it_is(part: str):
     def taking_apart(parts: int):

@@ -226,10 +226,8 @@ def event(name: str, *keys: str) -> Reader:
 
 
 def indexed(prefix: str) -> Reader:
-    """Reads flattened lists: `prefix.0.a.b`, `prefix.1.a.b` become `[{"a": {"b": ...}}, ...]`.
-
-    A prefix has two segments.
-    """
+    """Reads flattened lists: `prefix.0.a.b`, `prefix.1.a.b` become `[{"a": {"b": ...}}, ...]`."""
+    assert prefix.count(".") == 1, prefix  # noqa: S101 - as `heads` are
     start = prefix + "."
 
     def read(node: Node) -> Iterator[Piece]:

@@ -76,6 +76,8 @@ _CLOSING = re.compile(r"[ \t]*(?:[\"'”»<]|$)", re.MULTILINE)
 _LONGEST_QUERY = 2000
 _LABELS = 20
 """As many labels of a question, from the last one back, are looked at: a text may hold thousands of them."""
+_TRIES = 1000
+"""Places behind a mark at which a question is looked for: a text may hold its beginning at every second character."""
 QUESTION_NAMES = ("question", "query", "user_question", "user_query", "user_input", "input", "query_str", "q")
 CONTEXT_NAMES = ("context", "contexts", "documents", "passages", "docs", "context_str", "sources", "chunks")
 
@@ -131,15 +133,20 @@ def _by_themselves(words: Sequence[str], text: str) -> list[tuple[int, int]]:
         return []
     pattern = re.compile(r"\s+".join(map(re.escape, words)))
     found = []
-    at = 0
-    while match := pattern.search(text, at):
-        start, end = match.span()
-        at = start + 1
+    place, tried = text.find(words[0]), 0
+    while place >= 0:
+        start, after = place, place + 1
         while text[start - 1 : start] in (" ", "\t"):
             start -= 1
-        if text[start - 1 : start] in _OPENING and _CLOSING.match(text, end):
-            found.append((start, end))
-            at = end
+        if text[start - 1 : start] in _OPENING:
+            tried += 1
+            if tried > _TRIES:
+                return []
+            match = pattern.match(text, place)
+            if match and _CLOSING.match(text, match.end()):
+                found.append((start, match.end()))
+                after = match.end()
+        place = text.find(words[0], after)
     return found
 
 
