@@ -22,7 +22,7 @@ import httpx2
 import openai
 import orjson
 
-from tracescore.errors import TracescoreError
+from tracescore.errors import TracescoreError, UsageError
 from tracescore.retrying import REAL_TIME, Timing, retry_after
 from tracescore.tracebacks import let_go
 from tracescore.turns import Turns
@@ -137,7 +137,10 @@ class Endpoint:
         setting: str,
         timing: Timing = REAL_TIME,
     ) -> None:
-        """All requests go to `url`; `setting` names the section of the configuration in error texts and logs."""
+        """All requests go to `url`; `setting` names the section of the configuration in error texts and logs.
+
+        Raises UsageError when `url` is none.
+        """
         # By the user agent the spans of a gateway are known to be about us.
         headers = {"Content-Type": "application/json", "User-Agent": f"tracescore-{setting}/1"}
         headers |= {"Authorization": f"Bearer {api_key}"} if api_key else {}
@@ -147,7 +150,10 @@ class Endpoint:
             timeout=httpx2.Timeout(timeout, connect=min(timeout, 10.0)),
             follow_redirects=False,  # they would take the key elsewhere
         )
-        self._url = httpx2.URL(url)
+        try:
+            self._url = httpx2.URL(url)
+        except httpx2.InvalidURL as error:
+            raise UsageError(f"{setting}.base_url: {error}; name the address of an endpoint") from None
         self._timeout = timeout
         self._max_retries = max_retries
         self._setting = setting

@@ -11,6 +11,7 @@ import pytest
 from tests.freeing import TEXT, is_freed_at_once
 from tests.servers import free_port
 from tests.timing import Hours
+from tracescore.errors import UsageError
 from tracescore.openai_endpoint import PERMANENT, TRANSIENT, CallFailed, Cause, Circuit, Endpoint
 from tracescore.retrying import retry_after
 from tracescore.together import both, together
@@ -164,3 +165,9 @@ async def test_the_first_error_cancels_the_rest_and_is_raised_by_itself() -> Non
         await both(slow, fails)
     assert finished == []
     assert await together([]) == []
+
+
+@pytest.mark.parametrize("url", ["http://256.256.1.1/v1", "http://-\u00fc-/v1"])
+def test_an_address_that_is_none_is_told_with_its_setting(url: str) -> None:
+    with pytest.raises(UsageError, match=r"^judge\.base_url: [^\n]+$"):
+        Endpoint(url, "", 1.0, 1, 0, "judge")
