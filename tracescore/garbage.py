@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import resource
+from pathlib import Path
 
 import anyio
 
@@ -19,7 +20,7 @@ _LOOK_EVERY = 10.0
 _SWEEP_EVERY = 900.0
 """Seconds. Cycles that become garbage when they are no longer young wait for the sweep."""
 _GROWN = 2.0
-"""Times the largest size of the process at the last sweep from which it is swept again."""
+"""Times the size of the process after the last sweep from which it is swept again."""
 
 
 async def keep_pauses_short() -> None:
@@ -28,19 +29,22 @@ async def keep_pauses_short() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*thresholds[:2], _NEVER)
-    since, size = 0.0, _largest_size()
+    since, size = 0.0, _size()
     try:
         while True:
             await anyio.sleep(_LOOK_EVERY)
             since += _LOOK_EVERY
-            if since >= _SWEEP_EVERY or _largest_size() > _GROWN * size:
+            if since >= _SWEEP_EVERY or _size() > _GROWN * size:
                 gc.collect()
-                since, size = 0.0, _largest_size()
+                since, size = 0.0, _size()
     finally:
         gc.set_threshold(*thresholds)
         gc.unfreeze()
 
 
-def _largest_size() -> float:
-    """Of the process so far, in whatever unit the system has."""
-    return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+def _size() -> float:
+    """Of the process in memory, in whatever unit the system has; at its largest where it does not tell the present."""
+    try:
+        return float(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:
+        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -20,7 +20,10 @@ class Turns:
         self._first = anyio.Lock()
 
     async def next(self, until: float) -> None:
-        """Returns when the event loop has nothing else to do, and after `until` (by time.monotonic) in any case."""
+        """Returns when the event loop has nothing else to do, and after `until` (by time.monotonic) in any case.
+
+        It asks again and again; where even empty rounds of the loop take long, it always waits until then.
+        """
         quiet, now = 0, time.monotonic()
         async with self._first:
             while True:

@@ -28,7 +28,7 @@ def _old() -> Cycle:
 async def test_full_collections_come_only_when_the_process_grows(monkeypatch) -> None:
     sizes = [100.0]
     looked = anyio.Event()
-    monkeypatch.setattr(garbage, "_largest_size", lambda: (looked.set(), sizes[-1])[1])
+    monkeypatch.setattr(garbage, "_size", lambda: (looked.set(), sizes[-1])[1])
     monkeypatch.setattr(garbage, "_LOOK_EVERY", 0.001)
     gone = anyio.Event()
     async with anyio.create_task_group() as tasks:
@@ -50,7 +50,7 @@ async def test_full_collections_come_only_when_the_process_grows(monkeypatch) ->
 
 async def test_what_was_there_at_the_start_is_never_looked_at(monkeypatch) -> None:
     looked = anyio.Event()
-    monkeypatch.setattr(garbage, "_largest_size", lambda: (looked.set(), 1.0)[1])
+    monkeypatch.setattr(garbage, "_size", lambda: (looked.set(), 1.0)[1])
     before = gc.get_freeze_count()
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(garbage.keep_pauses_short)
