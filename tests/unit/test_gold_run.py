@@ -6,8 +6,8 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 
 from tests.app_server import Answer, AppServer, app_server
 from tests.gold_runs import evaluate, run, runner, write_set
-from tests.results import NOW, SettableClock
+from tests.results import NOW, SettableClock, interaction
 from tracescore.config_gold import Gold, PythonTarget
 from tracescore.errors import ConfigError, UsageError
 from tracescore.gold.marks import Marks
@@ -331,6 +331,34 @@ def test_of_the_releases_that_were_seen_the_newest_are_remembered(tmp_path: Path
     assert store.releases("shop") == ["0", "1", "2", "3", "4"]
     store.forget("faq", NOW, releases=3)
     assert store.releases("shop") == ["2", "3", "4"]
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["written", "not written at first"])
+async def test_releases_that_are_seen_while_others_are_written_are_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    of = runner(write_set(tmp_path / "s.jsonl"), ECHO, clock := SettableClock(), service="shop")
+    write = of.store.saw
+
+    def see(*releases: int) -> None:
+        for each in releases:
+            clock.now += 1
+            of.saw([interaction(service="shop", release=f"{each:04}")])
+
+    def slowly(seen: Iterable[tuple[str, str, float]]) -> None:
+        see(1_000, 1_001)
+        monkeypatch.setattr(of.store, "saw", write)
+        if fails:
+            raise UsageError("full")
+        write(seen)
+
+    see(*range(1_000))  # as many as are remembered
+    monkeypatch.setattr(of.store, "saw", slowly)
+    with pytest.raises(UsageError) if fails else nullcontext():
+        await of.refresh()
+    await of.refresh()
+    first = 2 if fails else 0
+    assert of.store.releases("shop") == [f"{each:04}" for each in range(first, 1_002)]
 
 
 async def test_the_first_three_runs_of_the_first_release_are_the_reference_until_a_person_pins(tmp_path: Path) -> None:
