@@ -324,13 +324,14 @@ def test_only_the_owner_can_read_the_store(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the reference
 
 
-def test_of_the_releases_that_were_seen_the_newest_are_remembered(tmp_path: Path) -> None:
+def test_of_the_releases_that_were_seen_the_newest_of_each_service_are_remembered(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs")
     store.saw(("shop", f"{number}", NOW + number) for number in range(5))
-    store.saw([("shop", "0", NOW + 9)])
+    store.saw([("shop", "0", NOW + 9), ("quiet", "1", NOW - 9)])
     assert store.releases("shop") == ["0", "1", "2", "3", "4"]
     store.forget("faq", NOW, releases=3)
     assert store.releases("shop") == ["2", "3", "4"]
+    assert store.releases("quiet") == ["1"]
 
 
 @pytest.mark.parametrize("fails", [False, True], ids=["written", "not written at first"])
