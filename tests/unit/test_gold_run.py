@@ -362,6 +362,17 @@ async def test_releases_that_are_seen_while_others_are_written_are_not_lost(
     assert of.store.releases("shop") == [f"{each:04}" for each in range(first, 1_002)]
 
 
+@pytest.mark.parametrize(("on_release", "told"), [(True, 1), (False, 0)])
+async def test_a_new_release_is_told_once_and_only_where_it_is_a_reason_to_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, on_release: bool, told: int
+) -> None:
+    caplog.set_level("INFO")
+    of = runner(write_set(tmp_path / "s.jsonl"), ECHO, service="shop", on_release=on_release)
+    of.saw(interaction(service="shop", release=f"{number}") for number in range(3))
+    assert caplog.text.count("event=new_release") == told
+    assert of.schedule.release == "2"
+
+
 async def test_the_first_three_runs_of_the_first_release_are_the_reference_until_a_person_pins(tmp_path: Path) -> None:
     file, clock = write_set(tmp_path / "s.jsonl"), SettableClock()
     first = runner(file, ECHO, clock, release="1")

@@ -112,7 +112,7 @@ class GoldRunner:
             waiting = self.schedule.awaits_release_run
             if self.schedule.saw(each.service, each.release):
                 self._seen.append((each.service, each.release, self.clock()))
-                if not waiting:
+                if self.schedule.awaits_release_run and not waiting:
                     _log.info('event=new_release gold_set="%s" release="%s"', self.name, logs.plain(each.release))
 
     def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:
