@@ -191,11 +191,11 @@ class Keeper:
         """
         stored = self._spool.open()
         if stored is not None:
-            if epochs is not None:
-                self._resume_epochs(epochs, stored)
             args = (stored, self._ledger, self._once, self._exporters, self._config.measures)
             restart.resume_hold(stored, self._hold)  # first: what is owed may be about a span that is kept back
             waiting = await restart.resume_counts(*args)
+            if epochs is not None:
+                self._resume_epochs(epochs, stored)
             restart.resume_assembly(stored, self._assembly)
             self._spool.note(Owing([each.name for each in self._exporters if isinstance(each, Delivering)]))
             for known, interaction in restart.reread(stored, waiting, read):
@@ -227,7 +227,14 @@ class Keeper:
                 epochs.resume(saved)
             except (TypeError, ValueError):
                 self._epoch = None
-                stored.unreadable("judge epoch", "the first one begins again")
+                self._begin_epoch(epochs, stored)
+
+    def _begin_epoch(self, epochs: Epochs, stored: Stored) -> None:
+        """Drift and labels take scores of an epoch before the one they know for late ones: it has to be a later one."""
+        latest = self._ledger.latest_epoch(epochs.judge)
+        if latest is not None:
+            epochs.begin_after(latest)
+        stored.unreadable("judge epoch", f"epoch {epochs.number} begins")
 
     # ---------------------------------------------------------------- how
 

@@ -84,6 +84,7 @@ class Ledger:
         self._ended: Counter[tuple[Measure, Ending]] = Counter()
         self._pending: dict[Measure, dict[str, float]] = {measure: {} for measure in MEASURES}
         self._lag = Buckets(_LAG_BUCKETS)
+        self._epochs: dict[str, int] = {}
         registry.register(self)
 
     def read(self, interaction: Interaction) -> None:
@@ -100,6 +101,7 @@ class Ledger:
     def finished(self, result: Result) -> None:
         """Every evaluation in `result` has ended, with a score or without."""
         interaction = result.interaction
+        self._epochs[result.judge] = max(result.epoch, self._epochs.get(result.judge, 0))
         for each in result.evaluations:
             ending: Ending = ("scored", "") if isinstance(each, Score) else (each.outcome, each.reason)
             self._end(interaction, each.measure, ending)
@@ -110,6 +112,10 @@ class Ledger:
         """The evaluation of `measures` will never be tried."""
         for measure in measures:
             self._end(interaction, measure, ("shed", reason))
+
+    def latest_epoch(self, judge: str) -> int | None:
+        """The highest epoch of this judge that a result was of; None without a result of it."""
+        return self._epochs.get(judge)
 
     def snapshot(self, spans: int = 0) -> Snapshot:
         """The counts at this moment; `spans` is how many were received."""
@@ -137,6 +143,7 @@ class Ledger:
             "read": dict(self._read),
             "ended": [[measure, *ending, count] for (measure, ending), count in self._ended.items()],
             "lag": self._lag.totals(),
+            "epochs": self._epochs,
         }
 
     def resume(self, totals: Mapping[str, Any]) -> None:
@@ -146,7 +153,9 @@ class Ledger:
         """
         read: dict[State, int] = {state: int(count) for state, count in totals["read"].items()}
         ended = [(measure, (outcome, reason), int(count)) for measure, outcome, reason, count in totals["ended"]]
+        epochs = {judge: int(epoch) for judge, epoch in totals.get("epochs", {}).items()}
         self._lag.resume(totals["lag"])
+        self._epochs.update(epochs)
         self._read.update(read)
         for measure, ending, count in ended:
             self._ended[measure, ending] += count

@@ -6,8 +6,8 @@ import asyncio
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import pytest
 
 from tests.app_server import Answer, AppServer, app_server
 from tests.gold_runs import evaluate, run, runner, write_set
-from tests.results import NOW, SettableClock
+from tests.results import NOW, SettableClock, interaction
 from tracescore.config_gold import Gold, PythonTarget
 from tracescore.errors import ConfigError, UsageError
 from tracescore.gold.marks import Marks
@@ -324,13 +324,53 @@ def test_only_the_owner_can_read_the_store(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the reference
 
 
-def test_of_the_releases_that_were_seen_the_newest_are_remembered(tmp_path: Path) -> None:
+def test_of_the_releases_that_were_seen_the_newest_of_each_service_are_remembered(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs")
     store.saw(("shop", f"{number}", NOW + number) for number in range(5))
-    store.saw([("shop", "0", NOW + 9)])
+    store.saw([("shop", "0", NOW + 9), ("quiet", "1", NOW - 9)])
     assert store.releases("shop") == ["0", "1", "2", "3", "4"]
     store.forget("faq", NOW, releases=3)
     assert store.releases("shop") == ["2", "3", "4"]
+    assert store.releases("quiet") == ["1"]
+
+
+@pytest.mark.parametrize("fails", [False, True], ids=["written", "not written at first"])
+async def test_releases_that_are_seen_while_others_are_written_are_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    of = runner(write_set(tmp_path / "s.jsonl"), ECHO, clock := SettableClock(), service="shop")
+    write = of.store.saw
+
+    def see(*releases: int) -> None:
+        for each in releases:
+            clock.now += 1
+            of.saw([interaction(service="shop", release=f"{each:04}")])
+
+    def slowly(seen: Iterable[tuple[str, str, float]]) -> None:
+        see(1_000, 1_001)
+        monkeypatch.setattr(of.store, "saw", write)
+        if fails:
+            raise UsageError("full")
+        write(seen)
+
+    see(*range(1_000))  # as many as are remembered
+    monkeypatch.setattr(of.store, "saw", slowly)
+    with pytest.raises(UsageError) if fails else nullcontext():
+        await of.refresh()
+    await of.refresh()
+    first = 2 if fails else 0
+    assert of.store.releases("shop") == [f"{each:04}" for each in range(first, 1_002)]
+
+
+@pytest.mark.parametrize(("on_release", "told"), [(True, 1), (False, 0)])
+async def test_a_new_release_is_told_once_and_only_where_it_is_a_reason_to_run(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, on_release: bool, told: int
+) -> None:
+    caplog.set_level("INFO")
+    of = runner(write_set(tmp_path / "s.jsonl"), ECHO, service="shop", on_release=on_release)
+    of.saw(interaction(service="shop", release=f"{number}") for number in range(3))
+    assert caplog.text.count("event=new_release") == told
+    assert of.schedule.release == "2"
 
 
 async def test_the_first_three_runs_of_the_first_release_are_the_reference_until_a_person_pins(tmp_path: Path) -> None:

@@ -108,6 +108,14 @@ def test_runs_for_releases_keep_their_distance_and_the_newest_release_gets_the_n
     assert len(of._known) == 1_000
 
 
+def test_a_release_that_goes_on_answering_stays_known_however_many_others_do() -> None:
+    of = schedule()
+    for number in range(1_500):
+        assert of.saw("shop", f"request-{number}")
+        assert not of.saw("shop", "1")
+    assert of.saw("shop", "request-0")
+
+
 def test_a_run_for_another_reason_is_not_put_off_by_releases() -> None:
     of = schedule()
     of.saw("shop", "2")

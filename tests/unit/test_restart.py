@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -18,6 +19,7 @@ from tests.unit.test_spool import kept_back
 from tracescore import restart
 from tracescore.config import Config, Spool
 from tracescore.judge.epoch import Epochs
+from tracescore.model import Result
 from tracescore.service import Service
 from tracescore.spool.changes import Decided, Fact, Finished, Pieces, Reading, Totals, TraceRead
 
@@ -64,6 +66,9 @@ class Started:
         families = self._begun.registry.collect()
         found = [s for family in families for s in family.samples if s.name == f"tracescore_{name}"]
         return sum(sample.value for sample in found if labels.items() <= sample.labels.items())
+
+    async def publish(self, scored: Result) -> None:
+        await self._begun._publish(scored)
 
 
 async def started(path: Path, epochs: Epochs | None = None) -> Started:
@@ -146,3 +151,29 @@ async def test_an_epoch_of_the_judge_that_cannot_be_read_costs_no_start(path: Pa
     epochs = Epochs("m", "p", "e", {}, CollectorRegistry())
     assert (await started(path, epochs))("spool_errors_total", reason="unreadable") == 1
     assert (epochs.number, epochs.model) == (0, "")
+
+
+@pytest.mark.parametrize("noted", [True, False], ids=["in the totals alone", "in a result after them"])
+async def test_after_an_epoch_that_cannot_be_read_comes_a_later_one_than_any_score_is_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, noted: bool
+) -> None:
+    before, scored = service(tmp_path / "spool"), dataclasses.replace(result(relevancy(0.5)), epoch=3)
+    before.spool.open()
+    before.spool.start()
+    if noted:
+        before.ledger.finished(scored)
+        await before._publish(scored)
+        before.spool.note(Totals(restart.totals(before.ledger, before.exporters), 2, NOW, 0.0, 10))
+    else:
+        before.spool.note(Finished(scored, []))
+    before.spool.note(Fact("judge epoch of embedded-v1", b"{bad"))
+    await before.spool.close()
+    epochs = Epochs("embedded-v1", "p", "e", {}, CollectorRegistry())
+    shown = await started(tmp_path / "spool", epochs)
+    assert epochs.number == 4
+    assert 'event=spool_unreadable what="judge epoch" detail="epoch 4 begins"' in caplog.text
+    await shown.publish(dataclasses.replace(scored, epoch=epochs.number))
+    assert shown("drift_scores", detector="answer_relevancy", against="baseline") == 1
+    again = Epochs("embedded-v1", "p", "e", {}, CollectorRegistry())
+    assert (await started(tmp_path / "spool", again))("spool_errors_total", reason="unreadable") == 0
+    assert again.number == 4

@@ -112,7 +112,7 @@ class GoldRunner:
             waiting = self.schedule.awaits_release_run
             if self.schedule.saw(each.service, each.release):
                 self._seen.append((each.service, each.release, self.clock()))
-                if not waiting:
+                if self.schedule.awaits_release_run and not waiting:
                     _log.info('event=new_release gold_set="%s" release="%s"', self.name, logs.plain(each.release))
 
     def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:
@@ -260,10 +260,7 @@ class GoldRunner:
         await anyio.to_thread.run_sync(self._refresh)
 
     def _refresh(self) -> None:
-        if seen := list(self._seen):
-            self.store.saw(seen)
-            for _ in seen:
-                self._seen.popleft()
+        self._note_seen()
         version = self.store.version()
         if version == self._version:
             return
@@ -281,6 +278,18 @@ class GoldRunner:
         if good is not None:
             self.schedule.succeeded(min(good.started, self.clock()))  # later only by a clock that was ahead
         self._version = version
+
+    def _note_seen(self) -> None:
+        """What comes meanwhile, in the event loop, stays for the next time; what cannot be written waits again."""
+        seen = [self._seen.popleft() for _ in range(len(self._seen))]
+        if not seen:
+            return
+        try:
+            self.store.saw(seen)
+        except UsageError:
+            over = max(0, len(seen) + len(self._seen) - MOST_RELEASES)  # the oldest give way
+            self._seen.extendleft(reversed(seen[over:]))
+            raise
 
     def compared(self, run: Run) -> Comparison | None:
         """A run (with outcomes) against the pinned ones; None where it is one of them, or there are none."""

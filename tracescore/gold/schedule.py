@@ -55,9 +55,11 @@ class Schedule:
             return False
         if self._settings.release is None:
             self.release = release
-        if release in self._known:
+        known = release in self._known
+        self._known.pop(release, None)
+        self._known[release] = None  # at the end: the one that was not seen for longest gives way
+        if known:
             return False
-        self._known[release] = None
         while len(self._known) > MOST_RELEASES:
             del self._known[next(iter(self._known))]
         self._new = self._new or self._settings.on_release

@@ -145,7 +145,10 @@ class Store:
             db.executemany("INSERT OR IGNORE INTO releases VALUES (?, ?, ?)", seen)
 
     def forget(self, gold_set: str, before: float, releases: int) -> None:
-        """Deletes runs that began earlier, but for references and the last few, and all but the newest `releases`."""
+        """Deletes runs that began earlier, but for references and the last few, and what is known of old releases.
+
+        Of each service as many of the newest stay as `releases` says.
+        """
         with self._begin() as db:
             db.execute(
                 "DELETE FROM runs WHERE gold_set = ? AND started < ? AND NOT reference AND id NOT IN "
@@ -154,8 +157,9 @@ class Store:
             )
             db.execute("DELETE FROM outcomes WHERE run NOT IN (SELECT id FROM runs)")
             db.execute(
-                "DELETE FROM releases WHERE (service, release) NOT IN "
-                "(SELECT service, release FROM releases ORDER BY seen DESC LIMIT ?)",
+                "DELETE FROM releases WHERE (service, release) IN (SELECT service, release FROM (SELECT service, "
+                "release, row_number() OVER (PARTITION BY service ORDER BY seen DESC) AS nth FROM releases) "
+                "WHERE nth > ?)",
                 (releases,),
             )
 

@@ -76,6 +76,11 @@ class Epochs:
             self._step(self.model)
         self._show()
 
+    def begin_after(self, latest: int) -> None:
+        """Begins the epoch after `latest`, for nobody knows whether the judge is still the one that gave its scores."""
+        self.number = latest + 1
+        self._changed()
+
     def note(self, model: str) -> None:
         """To be told, once per interaction, which model answered it first."""
         if not self.model:
