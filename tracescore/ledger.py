@@ -143,7 +143,7 @@ class Ledger:
             "read": dict(self._read),
             "ended": [[measure, *ending, count] for (measure, ending), count in self._ended.items()],
             "lag": self._lag.totals(),
-            "epochs": self._epochs,
+            "epochs": dict(self._epochs),
         }
 
     def resume(self, totals: Mapping[str, Any]) -> None:
