@@ -120,7 +120,7 @@ def main(rounds: int, seconds: float, rate: float, shape: str) -> None:
         running(judge.url, sink, scoring=False) as off,
     ):
         for channel in (on, off):
-            export(channel, load_, rate, 2.0)  # warms up
+            export(channel, load_, rate, 15.0)  # until as much waits for the judge as may: nothing grows then
         for _ in range(rounds):
             for scoring, channel in ((True, on), (False, off)):
                 taken[scoring].append(export(channel, load_, rate, seconds))
