@@ -159,7 +159,17 @@ async def serve_ours() -> None:
     keep_freed_memory()
     registry = CollectorRegistry()
     assembly = Assembly(AssemblySettings.model_validate({"idle": "500ms"}), MARKERS, registry, time.time)
-    intake = Intake(Receiver(), assembly, Sampler(Sampling(ratio=ADMITTED), registry, time.time).admits, registry)
+
+    class Sink:
+        """Straight into assembly, without the keeper and its spool."""
+
+        room = staticmethod(assembly.room)
+
+        @staticmethod
+        def take(spans, logs, _withheld=()) -> None:
+            assembly.take(spans, logs)
+
+    intake = Intake(Receiver(), Sink(), Sampler(Sampling(ratio=ADMITTED), registry, time.time).admits, registry)
     bound = bind("127.0.0.1:0", "receiver.http.listen")
     async with serving(HttpReceiver(intake), bound), serving_grpc(intake, "127.0.0.1:0") as address:
         gc.freeze()
