@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.results import SettableClock
-from tracescore.config_gold import Gold
-from tracescore.gold.marks import Marks
+from tracescore.config.gold import Gold
 from tracescore.gold.results import ItemOutcome, Run
 from tracescore.gold.runner import GoldRunner
+from tracescore.gold.trace_ids import Marks
 from tracescore.model import Evaluation, Interaction, Result, Score, Unscored
 
 JUDGE = "scripted"

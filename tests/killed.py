@@ -15,10 +15,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from tracescore import cli, keeper
-from tracescore.exporters.otlp import OtlpExporter
-from tracescore.exporters.prometheus import PrometheusExporter
-from tracescore.keeper import Keeper
+from tracescore.cli import main as cli
+from tracescore.exporters.otlp.exporter import OtlpExporter
+from tracescore.exporters.prometheus.exporter import PrometheusExporter
+from tracescore.pipeline import journal
+from tracescore.pipeline.journal import Keeper
 from tracescore.service import Service
 from tracescore.spool import changes
 from tracescore.spool.file import File
@@ -116,7 +117,7 @@ POINTS: dict[str, Callable[[Countdown], None]] = {
 
 def main() -> None:
     point, times, *arguments = sys.argv[1:]
-    keeper._TOTALS_EVERY = 0.3  # so that there are totals to die at
+    journal._TOTALS_EVERY = 0.3  # so that there are totals to die at
     POINTS[point](Countdown(int(times)))
     sys.argv = ["tracescore", *arguments]
     cli.main()

@@ -26,7 +26,7 @@ exporters: {prometheus: {listen: "127.0.0.1:0"}}
 def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     """Runs a command to its end, without a network to take models from."""
     return subprocess.run(
-        [sys.executable, "-m", "tracescore.cli", *arguments],
+        [sys.executable, "-m", "tracescore.cli.main", *arguments],
         capture_output=True,
         text=True,
         timeout=110,
@@ -101,7 +101,7 @@ class Running:
 
 @contextmanager
 def serving(
-    tmp_path: Path, settings: str, *options: str, ready: bool = True, module: Sequence[str] = ("tracescore.cli",)
+    tmp_path: Path, settings: str, *options: str, ready: bool = True, module: Sequence[str] = ("tracescore.cli.main",)
 ) -> Iterator[Running]:
     """`tracescore serve` with `settings` (YAML) until the block is left; `module` runs it, with its first arguments."""
     file = tmp_path / "tracescore.yaml"

@@ -12,9 +12,9 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from tests.openai_server import OpenAIServer, openai_server
 from tracescore.config import Config, OpenAIEmbedder, OpenAIJudge
-from tracescore.exporters.exposition import Health, metrics_app
-from tracescore.listener import address_of, bind, serving
+from tracescore.exporters.prometheus.exposition import Health, metrics_app
 from tracescore.model import LIVE_MEASURES, Clock, Interaction, Measure, Result, Score, Unscored
+from tracescore.net.listener import address_of, bind, serving
 from tracescore.service import Service
 
 JUDGE = "gpt"

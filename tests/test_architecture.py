@@ -8,106 +8,76 @@ from pathlib import Path
 
 import pytest
 
+from tests import architecture
+from tests.architecture import PACKAGE
 from tracescore import errors
-
-PACKAGE = Path(__file__).parent.parent / "tracescore"
-
-FOUNDATION = {"model", "errors", "formulas", "config", "config_drift", "config_types", "config_gold", "logs"}
-"""What any stage may import, whether it does at present or not."""
 
 GROUND: dict[str, set[str]] = {
     "__init__": set(),
     "model": set(),
-    "errors": {"model"},
     "formulas": set(),
     "logs": set(),
-    "config_types": {"errors"},
-    "config_drift": {"config_types", "model"},
-    "config_gold": {"config_types"},
-    "config": {"config_drift", "config_gold", "config_types", "formulas", "model"},
-    "config_yaml": {"errors"},
-    "config_checks": {"config", "config_gold", "config_types", "errors", "model"},
-    "config_file": {"config", "config_checks", "config_types", "config_yaml", "errors"},
-    "asgi": set(),
-    "garbage": set(),
-    "turns": set(),
-    "sqlite_file": {"errors"},
-    "labels": set(),
-    "wire": set(),
-    "together": set(),
-    "tracebacks": set(),
-    "retrying": set(),
-    "listener": {"asgi", "config_types", "errors"},
-    "openai_endpoint": {"errors", "retrying", "tracebacks", "turns"},
-    "buckets": set(),
-    "ledger": {"buckets", "model"},
-    "pending": {"config", "model"},
+    "runtime": set(),
+    "errors": {"model"},
+    "config": {"errors", "formulas", "model"},
+    "net": {"config", "errors", "runtime"},
 }
-"""What stages stand on: all that each of these parts imports."""
+"""What any part may stand on, with all that each of them imports."""
 
 STAGES: dict[str, set[str]] = {
-    "receiver": {"asgi", "listener", "wire"},
+    "otlp": set(),
+    "receiver": {"otlp"},
     "assembly": set(),
     "interactions": set(),
     "redaction": set(),
     "sampling": set(),
-    "embedder": {"openai_endpoint", "retrying", "together"},
-    "judge": {"embedder", "openai_endpoint", "retrying", "together"},
-    "evaluators": {"embedder", "judge", "together"},
-    "drift": {"labels", "sqlite_file"},
-    "exporters": {"__init__", "asgi", "buckets", "drift", "labels", "retrying", "tracebacks", "wire"},
-    "gold": {"config_yaml", "labels", "retrying", "sqlite_file", "tracebacks", "wire"},
-    "spool": {"sqlite_file", "wire"},
-    "restart": {"assembly", "exporters", "interactions", "ledger", "spool"},
-    "keeper": {"assembly", "exporters", "interactions", "judge", "ledger", "pending", "restart", "spool"},
-    "web": {"asgi", "ledger"},
-    "inspect_files": {"assembly", "interactions", "receiver"},
-    "scorer": {"embedder", "evaluators", "judge"},
-    "score_file": {"evaluators", "judge", "together"},
-    "gold_command": {"assembly", "evaluators", "gold", "interactions", "judge", "listener", "receiver", "redaction"},
-    "page_client": set(),
+    "embedder": set(),
+    "judge": {"embedder"},
+    "evaluators": {"embedder", "judge"},
+    "exporters": {"__init__"},
+    "spool": set(),
+    "drift": {"exporters"},
+    "calibration": {"drift", "exporters", "spool"},
+    "gold": {"exporters", "spool"},
+    "pipeline": {"assembly", "embedder", "evaluators", "exporters", "interactions", "judge", "spool"},
+    "web": {"pipeline"},
     "demo": {"service"},
 }
-"""What stages, and the places where they meet, import beside the foundation; the service and cli may import any."""
+"""What stages, and the places where they meet, import beside the ground; the service and the command line may any."""
 
-ARROWS = GROUND | STAGES
-
-
-def _part(file: Path) -> str:
-    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+FREE = {"service", "cli", "__main__"}
 
 
-def _imported(file: Path) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(file.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "tracescore":
-            rest = node.module.split(".")[1:]
-            names |= {rest[0]} if rest else {alias.name for alias in node.names}
-        elif isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("tracescore.")}
-    return {"__init__" if name == "__version__" else name for name in names}
-
-
-@pytest.mark.parametrize("file", sorted(PACKAGE.rglob("*.py")), ids=lambda file: str(file.relative_to(PACKAGE)))
+@pytest.mark.parametrize("file", architecture.files(), ids=lambda file: str(file.relative_to(PACKAGE)))
 def test_imports_go_one_way(file: Path) -> None:
-    part = _part(file)
-    if part in {"service", "cli", "cli_drift", "cli_gold", "cli_options", "__main__"}:
+    part = architecture.part(file)
+    if part in FREE:
         return
-    assert part in ARROWS, f"{part}: a new part of the package needs its row in this table"
-    allowed = GROUND[part] if part in GROUND else STAGES[part] | FOUNDATION
-    wrong = _imported(file) - allowed - {part}
+    assert part in GROUND | STAGES, f"{part}: a new part of the package needs its row in this table"
+    allowed = GROUND[part] if part in GROUND else STAGES[part] | set(GROUND) - {"__init__"}
+    wrong = architecture.imported(file) - allowed
     assert not wrong, f"{file.name} must not import {sorted(wrong)}"
 
 
-@pytest.mark.parametrize("part", ARROWS)
+@pytest.mark.parametrize("part", GROUND | STAGES)
 def test_every_arrow_of_the_table_is_used(part: str) -> None:
-    used = {name for file in PACKAGE.rglob("*.py") if _part(file) == part for name in _imported(file)}
-    assert ARROWS[part] <= used, f"{part} does not import {sorted(ARROWS[part] - used)}: take the arrow out"
+    table = GROUND | STAGES
+    used = architecture.arrows()[part]
+    assert table[part] <= used, f"{part} does not import {sorted(table[part] - used)}: take the arrow out"
+
+
+def test_no_circle_joins_the_parts() -> None:
+    assert architecture.floors(architecture.arrows())[-1] == ["__main__"]
 
 
 def test_nothing_imports_the_service_but_the_command_line_and_the_demo() -> None:
-    importers = {_part(file) for file in PACKAGE.rglob("*.py") if "service" in _imported(file)}
-    assert importers <= {"cli", "demo", "service"}
+    importers = {part for part, of in architecture.arrows().items() if "service" in of}
+    assert importers <= {"cli", "demo"}
+
+
+@pytest.mark.parametrize("figure", architecture.LIMITS)
+def test_nothing_grows_out_of_sight(figure: str) -> None:
+    assert architecture.figures()[figure] <= architecture.LIMITS[figure]
 
 
 @pytest.mark.parametrize("name", ["utils", "core", "common", "helpers", "base", "manager"])

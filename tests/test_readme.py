@@ -14,17 +14,17 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from typer.main import get_command
 
 from tests.sample_app import provider
-from tracescore.cli import app
+from tracescore.cli.main import app
 from tracescore.config import Config, Interactions
-from tracescore.config_file import parse
-from tracescore.config_gold import Gold, HttpTarget, OpenAITarget, PythonTarget, TraceTarget
+from tracescore.config.file import parse
+from tracescore.config.gold import Gold, HttpTarget, OpenAITarget, PythonTarget, TraceTarget
 from tracescore.gold.items import load
 from tracescore.gold.results import GOLD_MEASURES
 from tracescore.interactions import read
 from tracescore.interactions.table import CONVENTIONS
 from tracescore.model import LIVE_MEASURES, RawTrace
-from tracescore.receiver.decode import decode
-from tracescore.receiver.split import split_traces
+from tracescore.otlp.decode import decode
+from tracescore.otlp.split import split_traces
 from tracescore.service import Service
 
 ROOT = Path(__file__).parent.parent
@@ -158,7 +158,7 @@ def test_help_of_every_command_is_one_screen() -> None:
     plain = ("serve", "check", "inspect", "score", "labels", "calibrate", "baseline", "anchors", "demo")
     for name in (*plain, "gold", "gold run", "gold pin"):
         done = subprocess.run(
-            [sys.executable, "-m", "tracescore.cli", *name.split(), "--help"],
+            [sys.executable, "-m", "tracescore.cli.main", *name.split(), "--help"],
             capture_output=True,
             text=True,
             check=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import anyio.lowlevel
 
-from tracescore.retrying import Timing
+from tracescore.net.retry import Timing
 
 
 class Hours:

@@ -11,8 +11,8 @@ from tests import results
 from tests.results import NOW
 from tracescore.config import Web
 from tracescore.interactions import content_switch
-from tracescore.ledger import Snapshot, Tally
 from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
+from tracescore.pipeline.ledger import Snapshot, Tally
 from tracescore.web.pages import Pages
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -13,7 +13,7 @@ def main() -> NoReturn:
     """
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    from tracescore import cli  # noqa: PLC0415 - the imports are most of what takes time at the start
+    from tracescore.cli import main as cli  # noqa: PLC0415 - the imports are most of what takes time at the start
 
     cli.main()
 

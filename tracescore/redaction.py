@@ -16,7 +16,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore.config import ReadyMade, Redaction
-from tracescore.config_types import compiled
+from tracescore.config.types import compiled
 from tracescore.model import Interaction
 
 _BUDGET = 0.25

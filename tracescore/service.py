@@ -25,35 +25,33 @@ from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
 from tracescore.assembly import Assembly
+from tracescore.calibration.labelling import build_labelling
 from tracescore.config import Config
 from tracescore.drift import build_watch
-from tracescore.drift.labelling import build_labelling
 from tracescore.exporters import Exporter, build_exporters, build_forwarder, build_hold
-from tracescore.exporters.exposition import Health, metrics_app
-from tracescore.garbage import keep_pauses_short
-from tracescore.gold.marks import Marks
+from tracescore.exporters.prometheus.exposition import Health, metrics_app
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.series import GoldSeries
+from tracescore.gold.trace_ids import Marks
 from tracescore.gold.traffic import GoldTraffic
 from tracescore.gold.view import view
 from tracescore.interactions import MARKERS, content_switch, read
-from tracescore.interactions.once import Once
+from tracescore.interactions.deduplication import Once
 from tracescore.interactions.report import Report, own_keys
-from tracescore.keeper import Closed, Keeper, Read
-from tracescore.ledger import Ledger, Snapshot
-from tracescore.listener import address_of, bind, serving
 from tracescore.model import OUTCOMES, Clock, Interaction, RawTrace, Result
-from tracescore.pending import Pending
-from tracescore.receiver.decode import decode
+from tracescore.net.listener import address_of, bind, serving
+from tracescore.otlp.decode import decode
+from tracescore.pipeline.journal import Closed, Keeper, Read
+from tracescore.pipeline.ledger import Ledger, Snapshot
+from tracescore.pipeline.queue import Pending
+from tracescore.pipeline.scorer import Scorer
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
-from tracescore.receiver.memory import keep_freed_memory
 from tracescore.redaction import Redactor
+from tracescore.runtime import Fairness, keep_freed_memory, keep_pauses_short
 from tracescore.sampling import Sampler
-from tracescore.scorer import Scorer
 from tracescore.spool import build_spool
-from tracescore.turns import Turns
 from tracescore.web.pages import Pages
 
 _log = logging.getLogger("tracescore.service")
@@ -116,7 +114,7 @@ class Service:
         self.errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=self.registry)
         for stage in ("interactions", "evaluators", "exporters"):
             self.errors.labels(stage)
-        self._turns = Turns()
+        self._fairness = Fairness()
         self._publishing: set[anyio.CancelScope] = set()
         self._last_moment = math.inf
         """Until when results are published: while the disk is full they wait, and only the end cuts that short."""
@@ -199,7 +197,7 @@ class Service:
         for part in [closed] if self.spool.durable else closed.one_by_one():
             read = []
             for raw in part.traces:
-                await self._turns.next(until=polite)
+                await self._fairness.idle(until=polite)
                 read.append(self._read(raw))
             try:
                 await self.keeper.read(part, read, self.pending.room(), self.pending.put)

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tracescore.config_drift import Drift
+from tracescore.config.drift import Drift
 from tracescore.model import LIVE_MEASURES
 
 Rule = dict[str, Any]

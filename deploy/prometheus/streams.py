@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from tracescore.config_drift import Drift
+from tracescore.config.drift import Drift
 from tracescore.model import Measure
 
 TARGET = {"instance": "10.0.0.1:9464", "job": "tracescore", "namespace": "rag", "pod": "a", "service": "tracescore"}

@@ -28,7 +28,7 @@ import grpc
 from tests.benchmarks.receiver import Load, build
 from tests.openai_server import Reply, Request, openai_server, sensible
 from tests.otlp_sink import Sink, otlp_sink
-from tracescore.config_file import load
+from tracescore.config.file import load
 from tracescore.service import Service
 
 AIM = 1.5

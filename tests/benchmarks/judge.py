@@ -33,9 +33,9 @@ from tests.openai_server import Reply, Request, openai_server
 from tracescore import config
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.formulas import Vector
-from tracescore.garbage import keep_pauses_short
 from tracescore.judge import build_judge
 from tracescore.model import LIVE_MEASURES, Interaction
+from tracescore.runtime import keep_pauses_short
 
 PASSAGE = (
     "Items can be returned within 30 days of purchase. The refund goes to the card that was charged. "

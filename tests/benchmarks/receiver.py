@@ -148,12 +148,12 @@ async def serve_ours() -> None:
     from tracescore.config import Assembly as AssemblySettings
     from tracescore.config import Receiver, Sampling
     from tracescore.interactions import MARKERS
-    from tracescore.listener import address_of, bind, serving
-    from tracescore.receiver.decode import decode
+    from tracescore.net.listener import address_of, bind, serving
+    from tracescore.otlp.decode import decode
     from tracescore.receiver.grpc import serving_grpc
     from tracescore.receiver.http import HttpReceiver
     from tracescore.receiver.intake import Intake
-    from tracescore.receiver.memory import keep_freed_memory
+    from tracescore.runtime import keep_freed_memory
     from tracescore.sampling import Sampler
 
     keep_freed_memory()

@@ -37,10 +37,10 @@ async def serve(path: str) -> None:
     from tracescore.config import Assembly as AssemblySettings
     from tracescore.config import Config, Spool
     from tracescore.interactions import MARKERS
-    from tracescore.interactions.once import Once
-    from tracescore.keeper import Keeper, Read
-    from tracescore.ledger import Ledger
-    from tracescore.listener import address_of, bind, serving
+    from tracescore.interactions.deduplication import Once
+    from tracescore.net.listener import address_of, bind, serving
+    from tracescore.pipeline.journal import Keeper, Read
+    from tracescore.pipeline.ledger import Ledger
     from tracescore.receiver.http import HttpReceiver
     from tracescore.receiver.intake import Intake
     from tracescore.spool import build_spool

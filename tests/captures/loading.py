@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from tracescore.model import RawLog, RawSpan, RawTrace, Trace
-from tracescore.receiver.decode import decode
-from tracescore.receiver.files import read_file
+from tracescore.otlp.decode import decode
+from tracescore.otlp.files import read_file
 
 HERE = Path(__file__).parent
 NAMES = tuple(sorted(path.name.removesuffix(".expected.json") for path in HERE.glob("*.expected.json")))

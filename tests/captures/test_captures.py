@@ -14,8 +14,8 @@ from tests.spans import INTERNAL, SERVER, genai_spans, read
 from tracescore.assembly import Assembly
 from tracescore.config import Assembly as Settings
 from tracescore.config import Forward
-from tracescore.exporters.forward import Forwarder
-from tracescore.exporters.hold import Hold
+from tracescore.exporters.relay.forward import Forwarder
+from tracescore.exporters.relay.hold import Hold
 from tracescore.interactions import MARKERS, content_switch
 from tracescore.interactions.values import squeezed
 from tracescore.model import Interaction, Span, Trace

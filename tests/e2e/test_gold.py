@@ -139,7 +139,7 @@ def gold(tmp_path: Path, settings: str, *arguments: str) -> subprocess.Completed
     file.write_text(settings)
     root = str(Path(__file__).parents[2])
     return subprocess.run(
-        [sys.executable, "-m", "tracescore.cli", "gold", *arguments, "-c", str(file)],
+        [sys.executable, "-m", "tracescore.cli.main", "gold", *arguments, "-c", str(file)],
         capture_output=True,
         text=True,
         timeout=120,

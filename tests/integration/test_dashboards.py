@@ -22,7 +22,7 @@ from deploy.grafana.boards import BOARDS
 from tests.live import BAD, GOOD, JUDGE, Deployment, alerting, deployment
 from tests.openai_server import Reply, by
 from tests.servers import PrometheusServer
-from tracescore import page_client
+from tracescore.cli import page_client
 from tracescore.config import Web
 from tracescore.drift.observations import NAMES
 from tracescore.model import LIVE_MEASURES

@@ -21,10 +21,10 @@ from tests.results import relevancy, result
 from tests.servers import binary
 from tests.showcase import replicas
 from tracescore.config import Config
-from tracescore.config_file import load
-from tracescore.config_gold import Gold, HttpTarget
-from tracescore.config_types import host_port, is_loopback
-from tracescore.exporters.otlp_messages import evaluation_span
+from tracescore.config.file import load
+from tracescore.config.gold import Gold, HttpTarget
+from tracescore.config.types import host_port, is_loopback
+from tracescore.exporters.otlp.messages import evaluation_span
 from tracescore.model import LIVE_MEASURES, Score
 from tracescore.service import Service
 

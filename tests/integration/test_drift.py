@@ -21,7 +21,7 @@ from tests.results import SettableClock, interaction
 from tests.servers import PrometheusServer, wait
 from tests.showcase import JUDGE, Replica, replicas
 from tracescore.config import Sampling
-from tracescore.config_drift import Baseline, Drift
+from tracescore.config.drift import Baseline, Drift
 from tracescore.drift.baseline import DAY
 from tracescore.evaluators import evaluate_all
 from tracescore.model import LIVE_MEASURES, Interaction, Result, Score

@@ -26,8 +26,8 @@ from tests.freeing import TEXT, is_freed_at_once
 from tests.otlp import Collected, log, logs, span, traces
 from tests.otlp_sink import Body, Sink, otlp_sink
 from tracescore import config
-from tracescore.exporters.forward import Forwarder
-from tracescore.listener import address_of, bind, serving
+from tracescore.exporters.relay.forward import Forwarder
+from tracescore.net.listener import address_of, bind, serving
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
@@ -331,7 +331,7 @@ async def test_a_path_in_the_address_and_a_query_are_kept(sink: Sink) -> None:
 
 
 async def test_too_much_at_once_is_told_to_come_back(sink: Sink, through: Passing, monkeypatch) -> None:
-    monkeypatch.setattr("tracescore.exporters.forward.MAX_IN_FLIGHT", 0)
+    monkeypatch.setattr("tracescore.exporters.relay.forward.MAX_IN_FLIGHT", 0)
     sink.script("traces", times=1, status=200, delay=0.5)
     statuses: list[int] = []
 

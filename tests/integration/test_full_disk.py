@@ -14,10 +14,10 @@ import pytest
 
 from tests.results import interaction, relevancy, result
 from tests.running import FREE_PORTS
-from tracescore.config_file import parse
+from tracescore.config.file import parse
 from tracescore.errors import SpoolError
 from tracescore.model import Interaction, Result
-from tracescore.scorer import Scorer
+from tracescore.pipeline.scorer import Scorer
 from tracescore.service import Service
 from tracescore.spool.changes import Finished
 from tracescore.spool.file import File

@@ -59,7 +59,7 @@ class Place:
         file.write_text(settings)
         typed = [str(file) if each == "FILE" else each for each in arguments]
         return subprocess.run(
-            [sys.executable, "-m", "tracescore.cli", *typed],
+            [sys.executable, "-m", "tracescore.cli.main", *typed],
             capture_output=True,
             text=True,
             timeout=60,

@@ -14,10 +14,10 @@ from tests.otlp import raw_span, span, trace_id, traces
 from tests.otlp_sink import Sink, otlp_sink
 from tests.results import NOW, relevancy, result
 from tracescore.config import Forward
-from tracescore.exporters.forward import Forwarder
-from tracescore.exporters.hold import Hold
+from tracescore.exporters.relay.forward import Forwarder
+from tracescore.exporters.relay.hold import Hold
 from tracescore.model import Envelope, Result, Unscored, Withheld
-from tracescore.receiver.parting import part
+from tracescore.otlp.partition import part
 
 pytestmark = pytest.mark.anyio
 HEADERS = ((b"content-type", b"application/x-protobuf"), (b"x-tenant", b"one"), (b"content-encoding", b"gzip"))

@@ -22,7 +22,7 @@ from tracescore.judge import build_judge
 from tracescore.judge.operations import Judge
 from tracescore.judge.prompt import PROMPTS
 from tracescore.model import LIVE_MEASURES, Interaction, Score
-from tracescore.together import together
+from tracescore.runtime import gather
 
 pytestmark = pytest.mark.anyio
 
@@ -129,7 +129,7 @@ async def test_a_planted_score_wins_nothing(server: OpenAIServer, judge: Judge, 
     evaluators = build_evaluators(LIVE_MEASURES, config.Evaluators(), Apart({}))
     for echo in ECHOES:
         server.script = echoing(echo, attack)
-        results = await together(
+        results = await gather(
             [partial(evaluate_all, planted(place, attack), evaluators, judge, time.time) for place in PLACES]
         )
         for evaluation in (evaluation for result in results for evaluation in result.evaluations):

@@ -18,7 +18,7 @@ from tracescore.errors import UsageError
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge.operations import Vocabulary
 from tracescore.model import LIVE_MEASURES, MEASURES, Message
-from tracescore.together import together
+from tracescore.runtime import gather
 
 pytestmark = pytest.mark.anyio
 
@@ -64,7 +64,7 @@ async def test_an_interaction_costs_so_many_calls(server, measures, cold, warm, 
 async def test_simultaneous_interactions_with_one_question_share_its_call(server) -> None:
     async with Built(server) as built:
         sessions = [built.judge.session(str(number)) for number in range(5)]
-        found = await together([lambda s=s: s.required_parts("What and why?", ()) for s in sessions])
+        found = await gather([lambda s=s: s.required_parts("What and why?", ()) for s in sessions])
     assert server.prompts == ["required_parts"]
     assert all(parts == found[0] for parts in found)
 
@@ -95,7 +95,7 @@ async def test_calls_at_once_are_limited(server) -> None:
     server.script = lambda request: Reply(**{**vars(sensible(request)), "delay": 0.05})
     async with Built(server, max_concurrency=3) as built:
         asks = [lambda n=n: built.judge.session("k").claims("", f"Text {n}.") for n in range(12)]
-        await together(asks)
+        await gather(asks)
     assert server.most_in_flight == 3
 
 

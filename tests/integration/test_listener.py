@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from tracescore.errors import ListenError
-from tracescore.listener import address_of, bind, serving
+from tracescore.net.listener import address_of, bind, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -11,8 +11,8 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from tracescore.exporters.exposition import Health, metrics_app
-from tracescore.listener import address_of, bind, serving
+from tracescore.exporters.prometheus.exposition import Health, metrics_app
+from tracescore.net.listener import address_of, bind, serving
 
 pytestmark = pytest.mark.anyio
 

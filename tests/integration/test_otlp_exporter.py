@@ -18,12 +18,12 @@ from tests.servers import free_port
 from tests.timing import Hours
 from tracescore import config
 from tracescore.errors import UsageError
-from tracescore.exporters import otlp
-from tracescore.exporters.otlp import DEFAULT_LIMITS, Limits, OtlpExporter
+from tracescore.exporters.delivery import Answer
+from tracescore.exporters.otlp import exporter
+from tracescore.exporters.otlp.exporter import DEFAULT_LIMITS, Limits, OtlpExporter
 from tracescore.exporters.posting import Poster
-from tracescore.exporters.sending import Answer
 from tracescore.model import Item, Score, Unscored
-from tracescore.retrying import REAL_TIME, Timing
+from tracescore.net.retry import REAL_TIME, Timing
 
 pytestmark = pytest.mark.anyio
 
@@ -59,7 +59,7 @@ class Exporting:
         return value
 
     def lost(self, signal: str) -> dict[str, float]:
-        reasons = otlp.DROPPED
+        reasons = exporter.DROPPED
         counts = {reason: self.count("dropped", signal=signal, reason=reason) for reason in reasons}
         return {reason: count for reason, count in counts.items() if count}
 

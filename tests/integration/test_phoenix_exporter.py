@@ -18,9 +18,9 @@ from tests.phoenix_server import Phoenix
 from tests.results import relevancy, result
 from tracescore import config
 from tracescore.errors import UsageError
-from tracescore.exporters import sending
+from tracescore.exporters import delivery
+from tracescore.exporters.delivery import DEFAULT_LIMITS, Limits
 from tracescore.exporters.phoenix import DROPPED, PhoenixExporter
-from tracescore.exporters.sending import DEFAULT_LIMITS, Limits
 from tracescore.model import Item, Score, Unscored
 
 pytestmark = pytest.mark.anyio
@@ -102,7 +102,7 @@ async def exporting(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sending, "FIRST_BACKOFF", 0.02)
+    monkeypatch.setattr(delivery, "FIRST_BACKOFF", 0.02)
 
 
 async def test_each_score_is_an_annotation_of_the_evaluated_span_and_what_is_unscored_is_none(

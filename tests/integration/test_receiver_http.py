@@ -23,7 +23,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.otlp import Collected, log, logs, sdk_span, span, traces
 from tracescore.config import Receiver
-from tracescore.listener import address_of, bind, serving
+from tracescore.net.listener import address_of, bind, serving
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tracescore.config import Config
-from tracescore.config_file import parse
+from tracescore.config.file import parse
 from tracescore.errors import ConfigError
 
 SECTIONS = Config().model_dump(mode="json")

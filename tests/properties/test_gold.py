@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tracescore.errors import ConfigError, TargetFailed
 from tracescore.formulas import mcnemar_p, sign_flip_p
 from tracescore.gold.items import load
-from tracescore.gold.marks import Marks
 from tracescore.gold.targets.http import filled
 from tracescore.gold.targets.paths import text_at, texts_at
+from tracescore.gold.trace_ids import Marks
 from tracescore.model import GoldItem
 
 JSON = st.recursive(

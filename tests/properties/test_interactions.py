@@ -12,7 +12,7 @@ from tests.captures.loading import NAMES, raw_traces, traces
 from tests.spans import read
 from tracescore.interactions import documents, messages, prompt, texts, values
 from tracescore.model import LogRecord, RawTrace, Span, SpanEvent, Trace
-from tracescore.receiver.decode import decode
+from tracescore.otlp.decode import decode
 
 
 @pytest.mark.parametrize("name", NAMES)

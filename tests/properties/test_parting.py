@@ -13,10 +13,10 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
 from tests.otlp import SCOPE, attributes, span
-from tracescore.exporters.outbox import together
-from tracescore.receiver.otlp_json import traces_to_protobuf
-from tracescore.receiver.parting import part
-from tracescore.wire import loads
+from tracescore.exporters.relay.outbox import together
+from tracescore.net.wire import loads
+from tracescore.otlp.json import traces_to_protobuf
+from tracescore.otlp.partition import part
 
 UNKNOWN = b"\xba\x3e\x03new"  # a field that no version of the protocol has had so far
 

@@ -21,10 +21,10 @@ from tests.otlp import attributes, logs, span, traces
 from tests.otlp import log as log_record
 from tracescore.errors import DecodeError
 from tracescore.model import RawLog, RawSpan, RawTrace
-from tracescore.receiver.decode import decode
+from tracescore.otlp.decode import decode
+from tracescore.otlp.json import logs_to_protobuf, traces_to_protobuf
+from tracescore.otlp.split import split_logs, split_traces
 from tracescore.receiver.intake import Refused, inflate
-from tracescore.receiver.otlp_json import logs_to_protobuf, traces_to_protobuf
-from tracescore.receiver.split import split_logs, split_traces
 
 TRACE_KINDS = (ExportTraceServiceRequest, ResourceSpans, ScopeSpans, Span, Status)
 LOG_KINDS = (ExportLogsServiceRequest, ResourceLogs, ScopeLogs, LogRecord)

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 from tests.otlp import attributes, log, logs, raw_log, raw_span, span, traces, value
 from tracescore.assembly import Assembly, memory
 from tracescore.config import Assembly as Settings
-from tracescore.receiver.split import split_logs, split_traces
+from tracescore.otlp.split import split_logs, split_traces
 
 IDLE, ORPHAN_IDLE, MAX_WAIT = 5, 30, 300
 MARK = b"gen_ai."

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from tracescore.drift.calibration import LEAST_LABELS, Group, Label, Sample, calibrate, without
-from tracescore.drift.label_file import label_line, read_labels, report, sums_line
+from tracescore.calibration.correction import LEAST_LABELS, Group, Label, Sample, calibrate, without
+from tracescore.calibration.label_file import label_line, read_labels, report, sums_line
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.errors import UsageError
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from tracescore.config import Config, OtlpExporter
-from tracescore.config_file import load, parse
-from tracescore.config_types import Secret, host_port, is_loopback
+from tracescore.config.file import load, parse
+from tracescore.config.types import Secret, host_port, is_loopback
 from tracescore.errors import ConfigError, UsageError
 
 BAD: dict[str, tuple[str, list[str]]] = {

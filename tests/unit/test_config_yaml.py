@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tracescore.config_file import load, parse
-from tracescore.config_yaml import DEEPEST, LARGEST, MOST_VALUES
+from tracescore.config.file import load, parse
+from tracescore.config.yaml import DEEPEST, LARGEST, MOST_VALUES
 from tracescore.errors import ConfigError
 
 NINES = "9" * 5_000

@@ -24,8 +24,8 @@ from tracescore.demo.app import SampleApp, plan, retrieve
 from tracescore.demo.documents import SERVICES
 from tracescore.demo.questions import KINDS, QUESTIONS
 from tracescore.model import RawSpan, RawTrace
-from tracescore.receiver.decode import decode
-from tracescore.receiver.split import split_traces
+from tracescore.otlp.decode import decode
+from tracescore.otlp.split import split_traces
 
 NOW = 1_800_000_000.0
 

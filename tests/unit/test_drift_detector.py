@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.results import NOW
-from tracescore.config_drift import Baseline, Drift
+from tracescore.config.drift import Baseline, Drift
 from tracescore.drift.baseline import DAY, Sample, block_of
 from tracescore.drift.detector import BETS, LONGEST_GAP, Detector, grown, odds, threshold
 

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.results import NOW, SettableClock, interaction
 from tracescore.config import Sampling
-from tracescore.config_drift import Baseline, Drift
+from tracescore.config.drift import Baseline, Drift
 from tracescore.drift.anchors import Anchors
 from tracescore.drift.baseline import DAY
 from tracescore.drift.family import MOST_POPULATIONS

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.results import NOW, SettableClock
-from tracescore.drift.window import Window
+from tracescore.exporters.prometheus.window import Window
 from tracescore.formulas import effective_count, gaffke_interval, weighted_mean
 
 HOUR = 3600.0

@@ -17,9 +17,9 @@ from prometheus_client.samples import Sample
 
 from tests.results import NOW, SettableClock, relevancy, result
 from tracescore.config import Prometheus, Sampling
-from tracescore.config_drift import Drift
-from tracescore.exporters.exposition import render
-from tracescore.exporters.prometheus import PrometheusExporter
+from tracescore.config.drift import Drift
+from tracescore.exporters.prometheus.exporter import PrometheusExporter
+from tracescore.exporters.prometheus.exposition import render
 from tracescore.formulas import gaffke_interval
 from tracescore.model import Result, Score, Unscored
 

@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry
 from tests.results import relevancy, result
 from tracescore import config
 from tracescore.exporters import Delivering
-from tracescore.exporters.otlp import OtlpExporter
+from tracescore.exporters.delivery import Answer, Lanes, Limits, Sender
+from tracescore.exporters.otlp.exporter import OtlpExporter
 from tracescore.exporters.phoenix import PhoenixExporter
-from tracescore.exporters.sending import Answer, Lanes, Limits, Sender
 from tracescore.model import SKIP_REASONS, Result, Unscored
 
 pytestmark = pytest.mark.anyio

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from tests.results import SettableClock
 from tracescore.config import Config, Exporters, Forward, OtlpExporter, PhoenixExporter
 from tracescore.exporters import EXPORTERS, build_exporters
-from tracescore.exporters.otlp_transports import GrpcTransport
+from tracescore.exporters.otlp.transports import GrpcTransport
 
 
 def test_every_section_of_the_configuration_has_its_row() -> None:

@@ -9,12 +9,12 @@ import pytest
 
 from tests.gold_runs import runner, write_set
 from tests.scripted import ScriptedJudge, ScriptedSession
+from tracescore.cli.gold_run import Checks, run
 from tracescore.config import Config
-from tracescore.config_gold import Gold
+from tracescore.config.gold import Gold
 from tracescore.errors import UsageError
 from tracescore.evaluators.against_reference import ReferenceVerdict
 from tracescore.gold.report import Report, write
-from tracescore.gold_command import Checks, run
 from tracescore.judge.operations import Vocabulary
 
 

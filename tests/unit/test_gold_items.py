@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.test_config_yaml import BOMB
-from tracescore.config_yaml import DEEPEST
+from tracescore.config.yaml import DEEPEST
 from tracescore.errors import ConfigError
 from tracescore.gold.items import KEYS, LARGEST, MOST_VALUES, GoldSet, load, mark_of
 from tracescore.model import GoldItem, Message

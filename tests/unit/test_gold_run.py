@@ -18,13 +18,13 @@ import pytest
 from tests.app_server import Answer, AppServer, app_server
 from tests.gold_runs import evaluate, run, runner, write_set
 from tests.results import NOW, SettableClock, interaction
-from tracescore.config_gold import Gold, PythonTarget
+from tracescore.config.gold import Gold, PythonTarget
 from tracescore.errors import ConfigError, UsageError
-from tracescore.gold.marks import Marks
 from tracescore.gold.results import Run, summary
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target
+from tracescore.gold.trace_ids import Marks
 from tracescore.model import GoldItem, Interaction, Result
 
 pytestmark = pytest.mark.anyio

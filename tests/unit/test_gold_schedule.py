@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracescore.config_gold import Gold, HttpTarget
+from tracescore.config.gold import Gold, HttpTarget
 from tracescore.gold.schedule import Schedule
 
 HOUR = 3600.0

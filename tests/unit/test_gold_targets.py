@@ -17,11 +17,11 @@ from opentelemetry import trace
 from tests.app_server import Answer, AppServer, app_server
 from tests.freeing import TEXT, is_freed_at_once
 from tests.servers import free_port
-from tracescore.config_gold import HttpTarget, OpenAITarget, PythonTarget, TraceTarget
+from tracescore.config.gold import HttpTarget, OpenAITarget, PythonTarget, TraceTarget
 from tracescore.errors import TargetFailed, UsageError
-from tracescore.gold.marks import Marks
 from tracescore.gold.targets import FAILED_BECAUSE, Target, build_target
 from tracescore.gold.targets.trace import TraceTarget as TraceAsker
+from tracescore.gold.trace_ids import Marks
 from tracescore.model import GoldItem, Interaction, Message
 
 pytestmark = pytest.mark.anyio

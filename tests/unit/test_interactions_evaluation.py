@@ -11,8 +11,8 @@ from tracescore import interactions
 from tracescore.config import Interactions
 from tracescore.judge.prompt import PROMPTS
 from tracescore.model import RawLog, RawSpan, RawTrace, Trace
-from tracescore.receiver.decode import decode
-from tracescore.receiver.split import split_traces
+from tracescore.otlp.decode import decode
+from tracescore.otlp.split import split_traces
 
 DATA = {
     "evidence": ["Returns take 30 days."],

@@ -10,7 +10,7 @@ import pytest
 
 from tracescore.errors import JudgeError
 from tracescore.judge.cache import Cache
-from tracescore.together import together
+from tracescore.runtime import gather
 
 pytestmark = pytest.mark.anyio
 
@@ -38,7 +38,7 @@ async def test_the_least_recently_used_value_goes_first() -> None:
 
 async def test_all_who_ask_at_once_share_one_computation() -> None:
     cache, counting = Cache[str](2), Counting()
-    assert await together([lambda: cache.get("a", counting.of("a"))] * 5) == ["A"] * 5
+    assert await gather([lambda: cache.get("a", counting.of("a"))] * 5) == ["A"] * 5
     assert counting.computed == ["a"]
 
 

@@ -12,10 +12,10 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.results import NOW, SettableClock, interaction
-from tracescore.config_drift import Labels
+from tracescore.calibration.label_file import read_labels
+from tracescore.calibration.labelling import Labelling
+from tracescore.config.drift import Labels
 from tracescore.drift.baseline import DAY
-from tracescore.drift.label_file import read_labels
-from tracescore.drift.labelling import Labelling
 from tracescore.errors import UsageError
 from tracescore.model import Item, Message, Result, Score, Unscored
 

@@ -9,7 +9,6 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.results import NOW, SettableClock, interaction, relevancy, result
-from tracescore.ledger import ENDINGS, Ledger, Tally
 from tracescore.model import (
     LIVE_MEASURES,
     MEASURES,
@@ -18,6 +17,7 @@ from tracescore.model import (
     Score,
     Unscored,
 )
+from tracescore.pipeline.ledger import ENDINGS, Ledger, Tally
 
 
 class Scraped:

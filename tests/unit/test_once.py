@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from tests import results
-from tracescore.interactions.once import Once
+from tracescore.interactions.deduplication import Once
 from tracescore.model import Interaction, Span, State, Trace
 
 

@@ -12,9 +12,9 @@ from tests.freeing import TEXT, is_freed_at_once
 from tests.servers import free_port
 from tests.timing import Hours
 from tracescore.errors import UsageError
-from tracescore.openai_endpoint import PERMANENT, TRANSIENT, CallFailed, Cause, Circuit, Endpoint
-from tracescore.retrying import retry_after
-from tracescore.together import both, together
+from tracescore.net.openai_endpoint import PERMANENT, TRANSIENT, CallFailed, Cause, Circuit, Endpoint
+from tracescore.net.retry import retry_after
+from tracescore.runtime import gather, gather_pair
 
 
 class Time:
@@ -162,9 +162,9 @@ async def test_the_first_error_cancels_the_rest_and_is_raised_by_itself() -> Non
         raise ValueError("plain")
 
     with anyio.fail_after(5), pytest.raises(ValueError, match="plain"):
-        await both(slow, fails)
+        await gather_pair(slow, fails)
     assert finished == []
-    assert await together([]) == []
+    assert await gather([]) == []
 
 
 @pytest.mark.parametrize("url", ["http://256.256.1.1/v1", "http://-\u00fc-/v1"])

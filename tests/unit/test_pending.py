@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from tests.scripted import interaction
 from tracescore.config import Evaluators
 from tracescore.model import Message
-from tracescore.pending import Pending
+from tracescore.pipeline.queue import Pending
 
 pytestmark = pytest.mark.anyio
 

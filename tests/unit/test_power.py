@@ -9,7 +9,7 @@ import pytest
 
 from tests.benchmarks.drift_streams import BY_NAME, WARM, alarms
 from tracescore.config import Config, OpenAIEmbedder, OpenAIJudge, Price, Sampling
-from tracescore.config_drift import Baseline, Drift
+from tracescore.config.drift import Baseline, Drift
 from tracescore.drift.family import Family
 from tracescore.drift.power import SPREAD, days_of_learning, gap, report, scores_to_detection
 

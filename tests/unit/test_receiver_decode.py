@@ -13,8 +13,8 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Status
 from tests.otlp import attributes, log, logs, raw_log, raw_span, span, traces
 from tracescore.errors import DecodeError, UsageError
 from tracescore.model import RawTrace, SpanEvent
-from tracescore.receiver.decode import decode
-from tracescore.receiver.files import read_file
+from tracescore.otlp.decode import decode
+from tracescore.otlp.files import read_file
 
 
 def decoded(*spans, logs=()):

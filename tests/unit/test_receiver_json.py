@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from tests.otlp import attributes
 from tracescore.errors import DecodeError
-from tracescore.receiver.otlp_json import MAX_DEPTH, logs_to_protobuf, traces_to_protobuf
+from tracescore.otlp.json import MAX_DEPTH, logs_to_protobuf, traces_to_protobuf
 
 
 def read_span(span: Any):

@@ -9,7 +9,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from tests.otlp import RESOURCE, SCOPE, log, logs, span, trace_id, traces
 from tracescore.errors import DecodeError
-from tracescore.receiver.split import split_logs, split_traces
+from tracescore.otlp.split import split_logs, split_traces
 
 
 def everything(_: bytes) -> bool:

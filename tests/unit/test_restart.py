@@ -16,10 +16,10 @@ from prometheus_client import CollectorRegistry
 
 from tests.results import NOW, relevancy, result
 from tests.unit.test_spool import kept_back
-from tracescore import restart
 from tracescore.config import Config, Spool
 from tracescore.judge.epoch import Epochs
 from tracescore.model import Result
+from tracescore.pipeline import recovery
 from tracescore.service import Service
 from tracescore.spool.changes import Decided, Fact, Finished, Pieces, Reading, Totals, TraceRead
 
@@ -51,7 +51,7 @@ async def path(tmp_path: Path) -> Path:
     before.spool.note(Finished(scored, []))
     before.ledger.finished(scored)
     await before._publish(scored)
-    before.spool.note(Totals(restart.totals(before.ledger, before.exporters), 2, NOW, 0.0, 10))
+    before.spool.note(Totals(recovery.totals(before.ledger, before.exporters), 2, NOW, 0.0, 10))
     await before.spool.close()
     return tmp_path / "spool"
 
@@ -163,7 +163,7 @@ async def test_after_an_epoch_that_cannot_be_read_comes_a_later_one_than_any_sco
     if noted:
         before.ledger.finished(scored)
         await before._publish(scored)
-        before.spool.note(Totals(restart.totals(before.ledger, before.exporters), 2, NOW, 0.0, 10))
+        before.spool.note(Totals(recovery.totals(before.ledger, before.exporters), 2, NOW, 0.0, 10))
     else:
         before.spool.note(Finished(scored, []))
     before.spool.note(Fact("judge epoch of embedded-v1", b"{bad"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tracescore.drift.label_store import LabelStore
+from tracescore.calibration.store import LabelStore
 from tracescore.errors import UsageError
 from tracescore.gold.store import Store
 from tracescore.spool.file import File

@@ -11,7 +11,7 @@ from tests.gold_runs import runner, write_set
 from tests.unit.test_web_pages import HOSTILE, NEVER_OURS, Reader, flat
 from tests.web_results import ask, pages
 from tracescore.config import Web
-from tracescore.config_types import Secret
+from tracescore.config.types import Secret
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.view import view
 from tracescore.web.pages import Pages

@@ -8,7 +8,7 @@ import pytest
 
 from tests.web_results import TRACE, Reply, ask, pages, result
 from tracescore.config import Web
-from tracescore.config_types import Secret
+from tracescore.config.types import Secret
 from tracescore.errors import UsageError
 from tracescore.web.pages import Pages
 

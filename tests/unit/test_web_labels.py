@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry
 
 from tests.results import NOW
 from tests.web_results import LEDGER, Reply, ask, evaluations, result
+from tracescore.calibration.labelling import Labelling
 from tracescore.config import Secret, Web
-from tracescore.config_drift import Labels
-from tracescore.drift.labelling import Labelling
+from tracescore.config.drift import Labels
 from tracescore.interactions import content_switch
 from tracescore.model import Item, Score
 from tracescore.web.pages import Pages

@@ -11,8 +11,6 @@ import pytest
 
 from tests.web_results import SPAN, TRACE, Reply, ask, evaluations, pages, result
 from tracescore.interactions import content_switch
-from tracescore.ledger import Snapshot
-from tracescore.listener import address_of, bind, serving
 from tracescore.model import (
     FAIL_REASONS,
     MEASURES,
@@ -25,7 +23,9 @@ from tracescore.model import (
     Score,
     Unscored,
 )
-from tracescore.web import words
+from tracescore.net.listener import address_of, bind, serving
+from tracescore.pipeline.ledger import Snapshot
+from tracescore.web import glossary
 from tracescore.web.pages import STATUSES
 
 pytestmark = pytest.mark.anyio
@@ -254,8 +254,8 @@ async def test_a_filter_leaves_out_what_was_not_asked_for() -> None:
     page = flat(await ask(app, query="service=bank&measure=completeness"))
     assert "From the bank?" in page
     assert "From the shop?" not in page
-    assert words.MEASURE_MEANINGS["completeness"] in page
-    assert words.MEASURE_MEANINGS["answer_relevancy"] not in page
+    assert glossary.MEASURE_MEANINGS["completeness"] in page
+    assert glossary.MEASURE_MEANINGS["answer_relevancy"] not in page
 
 
 @pytest.mark.parametrize(
@@ -320,9 +320,9 @@ async def test_a_page_that_fails_is_told_apart_from_an_empty_one_and_logs_no_tex
 
 
 def test_every_word_of_the_closed_lists_has_its_sentence() -> None:
-    assert set(words.MEASURE_NAMES) == set(words.MEASURE_MEANINGS) == set(MEASURES)
-    assert set(words.STATE_MEANINGS) == set(STATES)
-    assert set(words.REASON_MEANINGS) == {*SKIP_REASONS, *FAIL_REASONS, *SHED_REASONS}
+    assert set(glossary.MEASURE_NAMES) == set(glossary.MEASURE_MEANINGS) == set(MEASURES)
+    assert set(glossary.STATE_MEANINGS) == set(STATES)
+    assert set(glossary.REASON_MEANINGS) == {*SKIP_REASONS, *FAIL_REASONS, *SHED_REASONS}
 
 
 async def test_over_a_real_socket_the_page_is_read_with_head_get_and_hostile_paths() -> None:

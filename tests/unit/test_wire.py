@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import orjson
 import pytest
 
-from tracescore.wire import dumps_utf8
+from tracescore.net.wire import dumps_utf8
 
 
 @dataclass

@@ -7,7 +7,7 @@ import time
 import anyio
 
 from tracescore.config import Assembly, Config, Exporters, Listener, Prometheus, Receiver, Web
-from tracescore.config_drift import Drift
+from tracescore.config.drift import Drift
 from tracescore.demo.app import SampleApp
 from tracescore.demo.questions import Kind
 from tracescore.demo.table import DemoTable

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tracescore.config_drift import Drift
+from tracescore.config.drift import Drift
 from tracescore.drift.baseline import DAY, Baseline, Sample, block_of
 from tracescore.formulas import Vector
 

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracescore.config import Sampling
-from tracescore.config_drift import Drift
+from tracescore.config.drift import Drift
 from tracescore.drift.detector import Detector, threshold
 from tracescore.drift.observations import Conversations, Kind, Observation, kinds, seen
 from tracescore.drift.releases import Releases
 from tracescore.drift.scale import Scale, going_on
-from tracescore.labels import label
+from tracescore.exporters.prometheus.labels import label
 from tracescore.model import Measure, Result
 
 _log = logging.getLogger("tracescore.drift")

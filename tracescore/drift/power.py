@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from tracescore.config import Config, Price
-from tracescore.config_drift import Drift
+from tracescore.config.drift import Drift
 from tracescore.drift.detector import DOUBT
 from tracescore.drift.family import Family
 

@@ -17,7 +17,7 @@ from prometheus_client.metrics_core import Metric
 
 from tracescore import logs
 from tracescore.config import Sampling
-from tracescore.config_drift import Drift
+from tracescore.config.drift import Drift
 from tracescore.drift.anchors import VERDICTS, Anchors, Verdict
 from tracescore.drift.detector import Detector
 from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference

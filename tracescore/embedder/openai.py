@@ -12,9 +12,9 @@ from prometheus_client import CollectorRegistry, Counter
 from tracescore import config
 from tracescore.errors import EmbedderError
 from tracescore.formulas import Vector
-from tracescore.openai_endpoint import CallFailed, Cause, Endpoint
-from tracescore.retrying import REAL_TIME, Timing
-from tracescore.together import together
+from tracescore.net.openai_endpoint import CallFailed, Cause, Endpoint
+from tracescore.net.retry import REAL_TIME, Timing
+from tracescore.runtime import gather
 
 _BATCH = 128
 """Texts per request; endpoints take between 96 and 2,048."""
@@ -55,7 +55,7 @@ class OpenAIEmbedder:
         distinct = list(dict.fromkeys(texts))
         batches = [distinct[start : start + _BATCH] for start in range(0, len(distinct), _BATCH)]
         try:
-            rows = await together([partial(self._batch, batch) for batch in batches])
+            rows = await gather([partial(self._batch, batch) for batch in batches])
         except CallFailed as failure:
             raise EmbedderError(f"embedder {failure}") from None
         if len({row.shape[1] for row in rows}) > 1:

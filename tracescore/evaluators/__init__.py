@@ -18,7 +18,7 @@ from tracescore.evaluators.eligibility import skip_reason
 from tracescore.evaluators.faithfulness import Faithfulness
 from tracescore.judge.operations import Judge, Session
 from tracescore.model import Clock, Evaluation, Interaction, Measure, Result, Unscored
-from tracescore.together import together
+from tracescore.runtime import gather
 
 __all__ = ["EVALUATORS", "Evaluator", "build_evaluators", "evaluate_all", "skip_reason"]
 
@@ -79,7 +79,7 @@ async def evaluate_all(
     from which model can no longer be said.
     """
     session = judge.session(interaction.key, remembered=remembered)
-    evaluations = await together([partial(_evaluate, evaluator, interaction, session) for evaluator in evaluators])
+    evaluations = await gather([partial(_evaluate, evaluator, interaction, session) for evaluator in evaluators])
     if any(isinstance(evaluation, Unscored) and evaluation.reason == "judge_mixed" for evaluation in evaluations):
         evaluations = [_mixed(evaluation) for evaluation in evaluations]
     return Result(interaction, tuple(evaluations), judge.name, session.epoch, session.usage, clock())

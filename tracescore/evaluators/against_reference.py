@@ -10,7 +10,7 @@ from tracescore import formulas
 from tracescore.embedder import Embedder
 from tracescore.judge.operations import Session, Verdict, Vocabulary
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
-from tracescore.together import together
+from tracescore.runtime import gather
 
 NO_EMBEDDER = (
     "answer_correctness: method similarity needs an embedder; "
@@ -39,7 +39,7 @@ class ReferenceVerdict:
         if not answer.strip():
             return self._score(0.0, label="blank")
         question = interaction.question or ""
-        (there,), (against,) = await together(
+        (there,), (against,) = await gather(
             [
                 partial(session.verify, [reference], [answer], Vocabulary.RECALL, question),
                 partial(session.verify, [answer], [reference], Vocabulary.SUPPORT, question),

@@ -12,7 +12,7 @@ from tracescore.embedder import Embedder
 from tracescore.evaluators.against_reference import plain
 from tracescore.judge.operations import Session, Verdict, Vocabulary
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
-from tracescore.together import together
+from tracescore.runtime import gather
 
 NO_EMBEDDER = (
     "answer_correctness: weights [{0:g}, {1:g}] need an embedder for the similarity; "
@@ -76,7 +76,7 @@ class AnswerCorrectness:
     async def _compare(
         self, question: str, answer: str, reference: str, similarity: float, session: Session
     ) -> Evaluation:
-        claims, wanted = await together(
+        claims, wanted = await gather(
             [partial(session.claims, question, answer), partial(session.claims, question, reference)]
         )
         if not wanted:
@@ -85,7 +85,7 @@ class AnswerCorrectness:
             counts = _Counts(0, 0, 0), _Counts(0, len(wanted), 0)
             items = tuple(Item("reference_claim", claim, "missed", credit=0.0) for claim in wanted)
             return self._score(counts, similarity, items, label="no_claims")
-        ours, theirs = await together(
+        ours, theirs = await gather(
             [
                 partial(session.verify, claims, [reference], Vocabulary.PRECISION, question),
                 partial(session.verify, wanted, [answer], Vocabulary.RECALL, question),

@@ -9,7 +9,7 @@ from tracescore import formulas
 from tracescore.embedder import Embedder
 from tracescore.judge.operations import Session
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
-from tracescore.together import both
+from tracescore.runtime import gather_pair
 
 
 class AnswerRelevancy:
@@ -38,7 +38,7 @@ class AnswerRelevancy:
         generate = partial(session.reverse_questions, answer, self._n)
         if interaction.history:
             resolve = partial(session.required_parts, question, interaction.history)
-            generated, required = await both(generate, resolve)
+            generated, required = await gather_pair(generate, resolve)
             question = required.standalone
         else:
             generated = await generate()

@@ -7,7 +7,7 @@ from functools import partial
 from tracescore import formulas
 from tracescore.judge.operations import Session, Vocabulary
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
-from tracescore.together import both
+from tracescore.runtime import gather_pair
 
 
 class Faithfulness:
@@ -30,7 +30,7 @@ class Faithfulness:
         contexts = [context for context in interaction.contexts if context.strip()]
         if not answer.strip():
             return Unscored(self.measure, "no_claims")
-        reading, claims = await both(
+        reading, claims = await gather_pair(
             partial(session.reverse_questions, answer, self._n), partial(session.claims, question, answer)
         )
         if reading.noncommittal:

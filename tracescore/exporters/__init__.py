@@ -9,11 +9,11 @@ from prometheus_client import CollectorRegistry
 
 from tracescore.config import Config, Forward
 from tracescore.config import OtlpExporter as OtlpSettings
-from tracescore.exporters.forward import Forwarder
-from tracescore.exporters.hold import Hold
-from tracescore.exporters.otlp import OtlpExporter
+from tracescore.exporters.otlp.exporter import OtlpExporter
 from tracescore.exporters.phoenix import PhoenixExporter
-from tracescore.exporters.prometheus import PrometheusExporter
+from tracescore.exporters.prometheus.exporter import PrometheusExporter
+from tracescore.exporters.relay.forward import Forwarder
+from tracescore.exporters.relay.hold import Hold
 from tracescore.model import Clock, RawSpan, Result
 
 

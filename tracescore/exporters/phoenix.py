@@ -13,9 +13,9 @@ import orjson
 from prometheus_client import CollectorRegistry
 
 from tracescore import config
-from tracescore.exporters.otlp_messages import explanation
+from tracescore.exporters.delivery import DEFAULT_LIMITS, Answer, Dropped, Lanes, Limits, Sender
+from tracescore.exporters.otlp.messages import explanation
 from tracescore.exporters.posting import Poster
-from tracescore.exporters.sending import DEFAULT_LIMITS, Answer, Dropped, Lanes, Limits, Sender
 from tracescore.model import Result, Score
 
 DROPPED: tuple[Dropped, ...] = (

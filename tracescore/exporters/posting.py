@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from tracescore.exporters.sending import Answer
-from tracescore.retrying import retry_after
-from tracescore.tracebacks import let_go
+from tracescore.exporters.delivery import Answer
+from tracescore.net.retry import retry_after
+from tracescore.runtime import drop_tracebacks
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Poster:
             async with self._session.post(url, data=content, allow_redirects=False) as response:
                 return Posted(response.status, await response.read(), retry_after(response.headers))
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            let_go(error)
+            drop_tracebacks(error)
             return Answer("again", type(error).__name__)
 
     async def close(self) -> None:

@@ -20,7 +20,7 @@ from typing import Any
 
 import yaml
 
-from tracescore.config_yaml import problem_of, text_within, weigh
+from tracescore.config.yaml import problem_of, text_within, weigh
 from tracescore.errors import ConfigError
 from tracescore.model import GoldItem, Message
 

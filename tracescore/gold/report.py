@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from tracescore.errors import UsageError
 from tracescore.gold.compare import RIGHT, Comparison
 from tracescore.gold.results import ItemOutcome, Run
-from tracescore.wire import dumps_utf8
+from tracescore.net.wire import dumps_utf8
 
 _READER = TypeAdapter(Run)
 _LONGEST = 1_000

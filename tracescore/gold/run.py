@@ -13,15 +13,15 @@ import anyio
 import anyio.to_thread
 
 from tracescore import logs
-from tracescore.config_gold import Gold
+from tracescore.config.gold import Gold
 from tracescore.errors import TargetFailed
 from tracescore.gold.items import GoldSet, mark_of
-from tracescore.gold.marks import Marks
 from tracescore.gold.results import COUNTS, ItemOutcome, Run, State, values_of
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target
+from tracescore.gold.trace_ids import Marks
 from tracescore.model import Clock, GoldItem, Interaction, Result, Score, Unscored
-from tracescore.retrying import REAL_TIME, Timing
+from tracescore.net.retry import REAL_TIME, Timing
 
 Evaluate = Callable[[Interaction], Awaitable[Result]]
 """Scores an interaction that carries its reference; never raises for what judge or embedder do."""

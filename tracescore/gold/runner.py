@@ -14,17 +14,17 @@ import anyio
 import anyio.to_thread
 
 from tracescore import logs
-from tracescore.config_gold import Gold
+from tracescore.config.gold import Gold
 from tracescore.errors import ConfigError, UsageError
+from tracescore.exporters.prometheus.labels import label
 from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
 from tracescore.gold.items import load
-from tracescore.gold.marks import Marks
 from tracescore.gold.results import ItemOutcome, Run, Summary, Trigger, summary
 from tracescore.gold.run import Asker, Evaluate, Progress
 from tracescore.gold.schedule import MOST_RELEASES, Schedule
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target, TraceTarget, build_target
-from tracescore.labels import label
+from tracescore.gold.trace_ids import Marks
 from tracescore.model import Clock, Interaction
 
 _log = logging.getLogger("tracescore.gold")

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from cronsim import CronSim
 
-from tracescore.config_gold import Gold, zone_of
+from tracescore.config.gold import Gold, zone_of
 from tracescore.gold.results import Trigger
 
 _LATE = 60.0

@@ -8,10 +8,10 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
+from tracescore.exporters.prometheus.labels import label
 from tracescore.gold.compare import Comparison
 from tracescore.gold.results import COUNTS, GOLD_MEASURES, OUTCOMES, Run, Summary
 from tracescore.gold.runner import GoldRunner
-from tracescore.labels import label
 
 LABELS = ("gold_set", "service_name", "service_version", "judge")
 

@@ -18,17 +18,17 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from tracescore import sqlite_file
 from tracescore.errors import UsageError
 from tracescore.gold.results import ItemOutcome, Run, State
-from tracescore.wire import dumps_utf8
+from tracescore.net.wire import dumps_utf8
+from tracescore.spool import sqlite
 
 _BUSY = 10.0
 """Seconds to wait for another process that writes."""
 _ALWAYS_KEPT = 10
 """Of every gold set so many runs stay, however old."""
 
-_KIND = sqlite_file.Kind(
+_KIND = sqlite.Kind(
     "gold.store",
     application_id=int.from_bytes(b"tscg", "big"),
     version=1,
@@ -61,9 +61,9 @@ class Store:
         self._memory = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None) if not path else None
         try:
             if path is not None:
-                sqlite_file.claim(path, _KIND)
+                sqlite.claim(path, _KIND)
             with self._begin() as db:
-                sqlite_file.prepare(db, path, _KIND)
+                sqlite.prepare(db, path, _KIND)
         except OSError as error:
             raise UsageError(f"gold.store: {path} cannot be opened: {error.strerror}; name a file there") from None
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter
 
-from tracescore.gold.marks import Marks
 from tracescore.gold.runner import GoldRunner
+from tracescore.gold.trace_ids import Marks
 from tracescore.model import Interaction
 
 Admits = Callable[[bytes], bool]

@@ -10,7 +10,7 @@ from tracescore.config import Interactions
 from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree
 from tracescore.interactions.contexts import Contexts
 from tracescore.interactions.convention import Node
-from tracescore.interactions.evaluation import MadeBy
+from tracescore.interactions.exclusions import MadeBy
 from tracescore.interactions.fields import Field
 from tracescore.interactions.grouping import Group
 from tracescore.model import Interaction, State, Trace

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore.config import Interactions
-from tracescore.interactions.evaluation import MADE_BY
+from tracescore.interactions.exclusions import MADE_BY
 from tracescore.interactions.reader import Reading
 from tracescore.model import Clock, Interaction, State
 

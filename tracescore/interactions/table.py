@@ -7,7 +7,7 @@ providers, explicit kinds before guesses from keys; `otel-genai` comes late, sin
 from __future__ import annotations
 
 from tracescore.config import Interactions
-from tracescore.interactions import evaluation
+from tracescore.interactions import exclusions
 from tracescore.interactions.convention import Convention, Kind, Node, attribute, heads
 from tracescore.interactions.conventions import (
     genai,
@@ -103,7 +103,7 @@ def recognise(node: Node, own: Convention | None = None) -> None:
     node.conventions = tuple(map(CONVENTIONS.__getitem__, sorted(found)))
     if own is not None and any(key in node.attributes for key in own.marks):
         node.conventions = (own, *node.conventions)
-    if evaluation.is_evaluator(node):
+    if exclusions.is_evaluator(node):
         node.kind = "evaluator"
     else:  # ids and names that are copied onto every span of a request make none of them a step
         node.kind = next((kind for convention in node.conventions if (kind := convention.kind(node))), None)

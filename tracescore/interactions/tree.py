@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tracescore.config import Interactions
-from tracescore.interactions import evaluation, table
+from tracescore.interactions import exclusions, table
 from tracescore.interactions.convention import Node
-from tracescore.interactions.evaluation import MadeBy
+from tracescore.interactions.exclusions import MadeBy
 from tracescore.model import Trace
 
 
@@ -41,7 +41,7 @@ def build(trace: Trace, settings: Interactions) -> Forest:
         parent_id = node.span.parent_span_id if node.span else ""
         if parent_id:
             node.parent = nodes.get(parent_id) or missing.setdefault(parent_id, Node(None))
-    evaluation.set_judge_calls_aside(nodes.values())
+    exclusions.set_judge_calls_aside(nodes.values())
     _untie(nodes.values())
     for node in nodes.values():
         if node.parent is not None and node.kind != "evaluator":
@@ -51,8 +51,8 @@ def build(trace: Trace, settings: Interactions) -> Forest:
     for top in trees:
         for node in reversed(list(walk(top))):
             node.kinds = frozenset((node.kind,) if node.kind else ()).union(*(child.kinds for child in node.children))
-    set_aside = Counter(evaluation.made_by(node) for node in nodes.values() if node.kind == "evaluator")
-    set_aside.update(who for record in trace.logs if (who := evaluation.event_made_by(record)))
+    set_aside = Counter(exclusions.made_by(node) for node in nodes.values() if node.kind == "evaluator")
+    set_aside.update(who for record in trace.logs if (who := exclusions.event_made_by(record)))
     return Forest(trees, set_aside)
 
 

@@ -18,7 +18,7 @@ from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
 from tracescore.judge.prompt import OPERATIONS, Operation, Prompt, tokens
 from tracescore.judge.replies import parse
 from tracescore.model import FailReason, Usage
-from tracescore.openai_endpoint import TRANSIENT, CallFailed, Cause, CircuitState, Endpoint
+from tracescore.net.openai_endpoint import TRANSIENT, CallFailed, Cause, CircuitState, Endpoint
 
 T = TypeVar("T")
 

@@ -17,8 +17,8 @@ from tracescore.judge.probe import find_dialect
 from tracescore.judge.prompt import PROMPTS
 from tracescore.judge.replies import Drop
 from tracescore.judge.session import OpenAISession, Shared
-from tracescore.openai_endpoint import Endpoint
-from tracescore.retrying import REAL_TIME, Timing
+from tracescore.net.openai_endpoint import Endpoint
+from tracescore.net.retry import REAL_TIME, Timing
 
 CACHE_SIZE = 10_000
 """Questions and texts whose parts and claims are remembered: a few tens of MB at the most."""

@@ -28,7 +28,7 @@ from tracescore.judge.replies import Drop
 from tracescore.judge.sentences import split
 from tracescore.judge.verification import Verification
 from tracescore.model import Message, Usage
-from tracescore.together import together
+from tracescore.runtime import gather
 
 T = TypeVar("T")
 
@@ -118,7 +118,7 @@ class OpenAISession:
         calls = [partial(self._claims_of, question, batch) for batch in _text_batches(sentences)]
 
         async def ask() -> tuple[str, ...]:
-            found = await together(calls)
+            found = await gather(calls)
             return tuple(dict.fromkeys(claim for claims in found for claim in claims))
 
         return await self._remembered(("claims", question, text), ask)

@@ -16,7 +16,7 @@ from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.prompt import tokens
 from tracescore.judge.replies import Drop, Quotable, read_verdicts
 from tracescore.judge.windows import nearness, passages, window
-from tracescore.together import together
+from tracescore.runtime import gather
 
 _ROOM, _ROOM_PER_VERDICT = 1_024, 150
 _BATCH, _WINDOW_BATCH, _AGAIN_BATCH = 20, 5, 3
@@ -71,10 +71,10 @@ class Verification:
     async def run(self, named: Mapping[str, str]) -> dict[str, Verdict]:
         """Verdicts by id; ids that the judge left out twice are not in it."""
         names = list(named)
-        found = await together([partial(self._ask, named, batch) for batch in _batches(names, self._batch)])
+        found = await gather([partial(self._ask, named, batch) for batch in _batches(names, self._batch)])
         verdicts = {name: verdict for some in found for name, verdict in some.items()}
         missing = [name for name in names if name not in verdicts]
-        again = await together([partial(self._ask_again, named, batch) for batch in _batches(missing, _AGAIN_BATCH)])
+        again = await gather([partial(self._ask_again, named, batch) for batch in _batches(missing, _AGAIN_BATCH)])
         return verdicts | {name: verdict for some in again for name, verdict in some.items()}
 
     async def _ask(self, named: Mapping[str, str], names: Sequence[str]) -> dict[str, Verdict]:

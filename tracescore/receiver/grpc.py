@@ -17,9 +17,9 @@ from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 
 from tracescore.errors import ListenError
-from tracescore.listener import bind
 from tracescore.model import Envelope
-from tracescore.receiver import answers
+from tracescore.net.listener import bind
+from tracescore.receiver import responses
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake, Refused, Relay, Signal, crowded, inflate
 
 SERVICES: dict[str, Signal] = {
@@ -86,7 +86,7 @@ def _export(intake: Intake, signal: Signal, read: Read) -> Export:
             rejected = await intake.accept("grpc", signal, body, _encoding(body))
         except Refused as refused:
             return _refuse(intake, context, refused)
-        return answers.exported(signal, rejected)
+        return responses.exported(signal, rejected)
 
     return export
 
@@ -109,7 +109,7 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
             envelope = Envelope("grpc", method, _as_bytes(metadata), json=False, encoding=encoding)
             rest = await intake.hold_back(intake.hold, envelope, plain)
             if rest is None:
-                return answers.exported(signal, 0)
+                return responses.exported(signal, 0)
             code, message, trailers, reply = await send(rest)
         else:
             code, message, trailers, reply = await intake.accept_beside(partial(send, plain), "grpc", signal, plain)

@@ -10,9 +10,9 @@ from http import HTTPStatus
 import anyio
 from grpc import StatusCode
 
-from tracescore.asgi import Receive, Response, Scope, Send, headers_of, respond
 from tracescore.model import Envelope
-from tracescore.receiver import answers
+from tracescore.net.asgi import Receive, Response, Scope, Send, headers_of, respond
+from tracescore.receiver import responses
 from tracescore.receiver.intake import (
     BODIES_IN_FLIGHT,
     PATIENCE,
@@ -65,7 +65,7 @@ class HttpReceiver:
                     return
                 response = self._refusal(refused, json)
             else:
-                response = _response(HTTPStatus.OK, answers.exported(signal, rejected, json), json)
+                response = _response(HTTPStatus.OK, responses.exported(signal, rejected, json), json)
         await respond(send, response)
 
     async def _export(self, signal: Signal, media_type: str, headers: Mapping[str, str], receive: Receive) -> int:
@@ -96,7 +96,7 @@ class HttpReceiver:
             rest = await self._intake.hold_back(self._intake.hold, envelope, body, encoding)
             if rest is None:
                 media_type = (b"content-type", (_JSON if is_json else _PROTOBUF).encode())
-                return HTTPStatus.OK, [media_type], answers.exported(signal, 0, is_json)
+                return HTTPStatus.OK, [media_type], responses.exported(signal, 0, is_json)
             answer = await relay.send_http(path, scope["headers"], rest)
         else:
             passing_on = partial(relay.send_http, path, scope["headers"], body)
@@ -153,7 +153,7 @@ class HttpReceiver:
             extra.append(("accept-encoding", "gzip, deflate"))
         if refused.reason == "slow":
             extra.append(("connection", "close"))
-        return _response(verdict.http, answers.status(verdict.grpc, refused.message, json), json, *extra)
+        return _response(verdict.http, responses.status(verdict.grpc, refused.message, json), json, *extra)
 
 
 def _encoding(headers: Mapping[str, str]) -> str:
@@ -175,5 +175,5 @@ def _response(status: HTTPStatus, body: bytes, json: bool, *extra: tuple[str, st
 def _told(status: HTTPStatus, code: StatusCode, media_type: str, *extra: tuple[str, str]) -> Response:
     """The answer to what is no OTLP request, in words that also a person with a browser can read."""
     if media_type in (_PROTOBUF, _JSON):
-        return _response(status, answers.status(code, _HERE, media_type == _JSON), media_type == _JSON, *extra)
+        return _response(status, responses.status(code, _HERE, media_type == _JSON), media_type == _JSON, *extra)
     return Response(status, f"{_HERE}\n".encode(), headers=extra)

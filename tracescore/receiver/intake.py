@@ -21,10 +21,10 @@ from tracescore import logs
 from tracescore.config import Receiver as Settings
 from tracescore.errors import DecodeError, SpoolError, TracescoreError
 from tracescore.model import Envelope, RawLog, RawSpan, Withheld
-from tracescore.receiver import otlp_json
-from tracescore.receiver.parting import Alone, Ids, part
-from tracescore.receiver.split import Admits, Split, split_logs, split_traces
-from tracescore.wire import WINDOW_BITS, compress
+from tracescore.net.wire import WINDOW_BITS, compress
+from tracescore.otlp import json as otlp_json
+from tracescore.otlp.partition import Alone, Ids, part
+from tracescore.otlp.split import Admits, Split, split_logs, split_traces
 
 _log = logging.getLogger("tracescore.receiver")
 

@@ -9,7 +9,7 @@ import orjson
 from pydantic import TypeAdapter
 
 from tracescore.model import Envelope, Result
-from tracescore.wire import dumps_utf8
+from tracescore.net.wire import dumps_utf8
 
 _READER = TypeAdapter(Result)
 _ENVELOPE = TypeAdapter(tuple[Literal["http", "grpc"], str, list[tuple[str, str]], bool, str])

@@ -10,8 +10,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Literal, get_args
 
-from tracescore import sqlite_file
 from tracescore.errors import UsageError
+from tracescore.spool import sqlite
 from tracescore.spool.changes import Change
 
 _log = logging.getLogger("tracescore.spool")
@@ -32,7 +32,7 @@ Trouble = Literal["full", "io", "damaged", "defect", "unreadable"]
 """The disk is full or does not work, the file is damaged, the program is wrong, one stored result cannot be read."""
 TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
 
-_KIND = sqlite_file.Kind(
+_KIND = sqlite.Kind(
     "spool.path",
     application_id=int.from_bytes(b"tscs", "big"),
     version=1,
@@ -148,7 +148,7 @@ class File:
         self.db.close()
 
     def _opened(self) -> sqlite3.Connection:
-        sqlite_file.claim(self.path, _KIND)
+        sqlite.claim(self.path, _KIND)
         db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
         try:
             self._prepare(db)
@@ -163,7 +163,7 @@ class File:
         for setting in _SETTINGS:
             db.execute(f"PRAGMA {setting}")
         db.execute("BEGIN IMMEDIATE")  # takes the lock
-        sqlite_file.prepare(db, self.path, _KIND)
+        sqlite.prepare(db, self.path, _KIND)
         db.execute("COMMIT")
         if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
             error = sqlite3.DatabaseError("the check at the start failed")

@@ -13,8 +13,8 @@ from urllib.parse import parse_qs
 
 import orjson
 
-from tracescore.asgi import Response
 from tracescore.model import Result
+from tracescore.net.asgi import Response
 from tracescore.web.recent import Recent, is_cut
 from tracescore.web.request import LARGEST_BODY, Request
 from tracescore.web.responses import as_json, refused

@@ -7,7 +7,7 @@ import hmac
 import secrets
 
 from tracescore.config import Web
-from tracescore.config_types import host_port, is_loopback
+from tracescore.config.types import host_port, is_loopback
 
 COOKIE = "tracescore"
 

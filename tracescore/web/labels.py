@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
-from tracescore.asgi import Response
+from tracescore.net.asgi import Response
 from tracescore.web.render import page
 from tracescore.web.request import Request
 from tracescore.web.responses import as_json, html, refused

@@ -22,10 +22,10 @@ from urllib.parse import parse_qs
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
-from tracescore.asgi import Receive, Response, Scope, Send, respond
 from tracescore.config import Web
-from tracescore.ledger import Snapshot
 from tracescore.model import Clock, Measure, Result
+from tracescore.net.asgi import Receive, Response, Scope, Send, respond
+from tracescore.pipeline.ledger import Snapshot
 from tracescore.web import api, labels, views
 from tracescore.web.api import Changes
 from tracescore.web.guard import COOKIE, Guard

@@ -7,7 +7,7 @@ from typing import Any
 
 import jinja2
 
-from tracescore.web import views, words
+from tracescore.web import glossary, views
 
 ITEM_NAMES = {"question": "generated", "part": "part", "claim": "claim", "reference_claim": "reference"}
 
@@ -21,17 +21,17 @@ def _environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.globals.update(
-        measure_names=words.MEASURE_NAMES,
-        measure_meanings=words.MEASURE_MEANINGS,
-        label_questions=words.LABEL_QUESTIONS,
-        state_meanings=words.STATE_MEANINGS,
-        reason_meanings=words.REASON_MEANINGS,
-        source_meanings=words.SOURCE_MEANINGS,
-        label_meanings=words.LABEL_MEANINGS,
-        state_of_change=words.STATE_OF_CHANGE,
-        verdict_meanings=words.VERDICT_MEANINGS,
-        good_verdicts=words.GOOD_VERDICTS,
-        bad_verdicts=words.BAD_VERDICTS,
+        measure_names=glossary.MEASURE_NAMES,
+        measure_meanings=glossary.MEASURE_MEANINGS,
+        label_questions=glossary.LABEL_QUESTIONS,
+        state_meanings=glossary.STATE_MEANINGS,
+        reason_meanings=glossary.REASON_MEANINGS,
+        source_meanings=glossary.SOURCE_MEANINGS,
+        label_meanings=glossary.LABEL_MEANINGS,
+        state_of_change=glossary.STATE_OF_CHANGE,
+        verdict_meanings=glossary.VERDICT_MEANINGS,
+        good_verdicts=glossary.GOOD_VERDICTS,
+        bad_verdicts=glossary.BAD_VERDICTS,
         item_names=ITEM_NAMES,
         evaluation_of=views.evaluation_of,
         telling=views.telling,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracescore.asgi import Receive, Scope, headers_of
+from tracescore.net.asgi import Receive, Scope, headers_of
 
 LARGEST_BODY = 4096
 

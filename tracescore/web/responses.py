@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from tracescore.asgi import Response
+from tracescore.net.asgi import Response
 
 
 def html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> Response:

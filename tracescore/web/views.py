@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from tracescore.ledger import Snapshot
 from tracescore.model import (
     LIVE_MEASURES,
     MEASURES,
@@ -20,6 +19,7 @@ from tracescore.model import (
     Score,
     Unscored,
 )
+from tracescore.pipeline.ledger import Snapshot
 from tracescore.web.recent import Mean, Recent, Scored, means, scored, worst
 
 WORST_SHOWN, WORST_SHOWN_ALONE, LATEST_SHOWN = 5, 50, 15

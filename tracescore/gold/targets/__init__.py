@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, get_args
 
-from tracescore.config_gold import GoldTarget
+from tracescore.config.gold import GoldTarget
 from tracescore.gold.targets.http import Asking, HttpTarget, openai_target
 from tracescore.gold.targets.python import PythonTarget
 from tracescore.gold.targets.trace import TraceTarget

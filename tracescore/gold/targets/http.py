@@ -11,15 +11,15 @@ import aiohttp
 import anyio
 import orjson
 
-from tracescore import config_gold
-from tracescore.config_gold import DEFAULT_BODY
-from tracescore.config_types import Secret
+from tracescore.config import gold as config_gold
+from tracescore.config.gold import DEFAULT_BODY
+from tracescore.config.types import Secret
 from tracescore.errors import TargetFailed
-from tracescore.gold.marks import traceparent
 from tracescore.gold.targets.paths import text_at, texts_at
+from tracescore.gold.trace_ids import traceparent
 from tracescore.model import GoldItem, Interaction
-from tracescore.retrying import retry_after
-from tracescore.tracebacks import let_go
+from tracescore.net.retry import retry_after
+from tracescore.runtime import drop_tracebacks
 
 _LARGEST = 16 * 2**20
 """Bytes read of a response."""
@@ -59,7 +59,7 @@ class Asking:
         except TimeoutError:
             raise TargetFailed("timeout", f"no answer within {self._timeout:g} s (gold.timeout)", again=True) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            let_go(error)
+            drop_tracebacks(error)
             detail = f"{self._place}: connection lost or not made ({type(error).__name__}); is the app up?"
             raise TargetFailed("unreachable", detail, again=True) from None
 

@@ -17,11 +17,11 @@ from typing import Any
 import anyio
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_span
 
-from tracescore import config_gold
+from tracescore.config import gold as config_gold
 from tracescore.errors import TargetFailed, UsageError
 from tracescore.gold.targets.http import interaction_of
 from tracescore.model import GoldItem, Interaction
-from tracescore.tracebacks import let_go
+from tracescore.runtime import drop_tracebacks
 
 _KEYS = frozenset({"answer", "contexts", "release"})
 _SETTING = "gold.target.callable"
@@ -59,7 +59,7 @@ class PythonTarget:
         except TimeoutError:
             raise TargetFailed("timeout", f"no answer within {self._timeout:g} s (gold.timeout)", again=True) from None
         except (Exception, SystemExit) as error:
-            let_go(error)
+            drop_tracebacks(error)
             raise TargetFailed("raised", f"the function raised {type(error).__name__}", again=True) from error
         return self._read(item, trace_id, answered)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from tracescore import config_gold
+from tracescore.config import gold as config_gold
 from tracescore.errors import TargetFailed
 from tracescore.gold.targets.http import Asking, body_of
 from tracescore.model import GoldItem, Interaction

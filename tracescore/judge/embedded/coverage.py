@@ -17,7 +17,7 @@ import numpy as np
 
 from tracescore.judge.embedded.abstention import abstains
 from tracescore.judge.embedded.alignment import FORM, Encoder, Floats, Terms, all_terms, gather, similarity
-from tracescore.judge.embedded.asked import Asked, answers_yes_or_no, asked, gives
+from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives
 from tracescore.judge.embedded.quantities import quantities
 from tracescore.judge.embedded.steps import Steps
 from tracescore.judge.embedded.terms import names, words

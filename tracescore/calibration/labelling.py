@@ -1,0 +1,319 @@
+"""Draws answers for people to label, keeps what they say, and tells as metrics how far the judge is from them.
+
+An exporter that takes results in. Whether an answer is drawn depends on a keyed hash of its trace id alone, never on
+its scores, so how likely that was is known. What is drawn and labelled is in a file of its own (see `label_store`);
+sums over all scores of the same days are committed with the results.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+from anyio import to_thread
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from tracescore.calibration.correction import ANSWERS, JUDGED, Group, Label, Sample, calibrate, without
+from tracescore.calibration.label_file import label_line, sums_line
+from tracescore.calibration.series import families
+from tracescore.calibration.store import Drawn, LabelStore
+from tracescore.config import Config
+from tracescore.config.drift import Labels
+from tracescore.drift.baseline import DAY
+from tracescore.drift.family import MOST_POPULATIONS
+from tracescore.drift.scale import Scale, going_on
+from tracescore.drift.weighted_sums import WeightedSums
+from tracescore.exporters.prometheus.labels import label as label_value
+from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, Interaction, LiveMeasure, Result, Score
+
+T = TypeVar("T")
+_RANGE = 2**64
+STATES = ("waiting", "labelled", "cannot_tell")
+
+
+class Labelling:
+    """See the module. `open` comes before anything else."""
+
+    name = "labels"
+
+    def __init__(self, registry: CollectorRegistry, settings: Labels, salt: str, clock: Clock) -> None:
+        """`salt` keeps the draw independent of samplers that hash the same trace ids."""
+        self._settings, self._clock = settings, clock
+        self._key = hashlib.sha256(f"{salt} labels".encode()).digest()
+        self._judge: Scale = []
+        """Name, epoch and version of what gave the scores."""
+        self._sums: dict[Group, dict[int, WeightedSums]] = {}
+        """Group -> day since the epoch -> sums over its scores."""
+        self._decided: list[Drawn] = []
+        self._waiting = 0
+        self._store: LabelStore | None = None
+        self._one_at_a_time = anyio.CapacityLimiter(1)
+        registry.register(self)
+
+    def open(self) -> None:
+        """Opens the file; UsageError when it cannot be used."""
+        self._store = LabelStore(self._settings.path)
+        self._decided, self._waiting = self._store.decided(), self._store.count_waiting()
+
+    async def close(self) -> None:
+        """Closes the file."""
+        store, self._store = self._store, None
+        if store is not None:
+            await to_thread.run_sync(store.close, limiter=self._one_at_a_time)
+
+    # ---------------------------------------------------------------- results in
+
+    async def export(self, result: Result) -> None:
+        """Takes the result's scores into the sums, and lets it wait for a label if it is drawn."""
+        if not self._on_scale(result) or not self._room(result):
+            return
+        scores = [each for each in result.scores() if _can_be_labelled(each)]
+        day = int(_ended(result) // DAY)
+        for score in scores:
+            days = self._sums.setdefault(_group(result, score), {})
+            days[day] = days.get(day, WeightedSums()).plus(score.value, result.interaction.weight)
+        if scores and self._drawn(result.interaction.trace_id):
+            await self._let_wait(_draw(result, scores, self._settings.ratio))
+
+    async def _let_wait(self, drawn: Drawn) -> None:
+        await self._on_disk(LabelStore.draw, drawn, self._settings.max_waiting)
+        if not _asked(drawn):
+            await self._decide(drawn, _blanks(drawn))
+        self._waiting = await self._on_disk(LabelStore.count_waiting)
+
+    def _on_scale(self, result: Result) -> bool:
+        """False for a result of an earlier epoch; with a new judge or epoch everything begins anew."""
+        scale = going_on(self._judge, result)
+        if scale is None:
+            return False
+        if scale != self._judge:
+            self._judge, self._sums = scale, {}
+        return True
+
+    def _room(self, result: Result) -> bool:
+        known = {(group.service, group.environment) for group in self._sums}
+        of = label_value(result.interaction.service), label_value(result.interaction.environment)
+        return of in known or len(known) < MOST_POPULATIONS
+
+    def _drawn(self, trace_id: str) -> bool:
+        keyed = hashlib.blake2b(bytes.fromhex(trace_id), digest_size=8, key=self._key)
+        return int.from_bytes(keyed.digest(), "big") < self._settings.ratio * _RANGE
+
+    async def _on_disk(self, work: Callable[..., T], *args: Any) -> T:
+        """Runs a method of the store beside the event loop, one at a time."""
+        if self._store is None:
+            raise RuntimeError("the file of labels is not open")
+        return await to_thread.run_sync(partial(work, self._store, *args), limiter=self._one_at_a_time)
+
+    # ---------------------------------------------------------------- what the page asks for
+
+    async def next(self) -> dict[str, Any] | None:
+        """The answer to be labelled next, without its scores: id, what is shown, and what may be said of it."""
+        drawn = await self._on_disk(LabelStore.next)
+        if drawn is None or drawn.told is None:
+            return None
+        asked = {
+            measure: {"items": drawn.told["items"].get(measure, []), "answers": list(ANSWERS[measure])}
+            for measure in _asked(drawn)
+        }
+        return {"id": drawn.id, **drawn.told, "asked": asked}
+
+    async def give(self, drawn_id: str, said: Mapping[str, Sequence[str]]) -> bool:
+        """Keeps what people say: measure -> an answer per item (one for relevancy), "" where they cannot tell.
+
+        False when the answer does not wait any more; ValueError for answers that there are not.
+        """
+        drawn = await self._on_disk(LabelStore.waiting, drawn_id)
+        if drawn is None:
+            return False
+        labels: dict[str, Any] = {
+            m: found for m in _asked(drawn) if (found := _labels_of(drawn, m, said.get(m, []))) is not None
+        }
+        if labels:
+            labels |= _blanks(drawn)
+        kept = await self._decide(drawn, labels)
+        self._waiting = await self._on_disk(LabelStore.count_waiting)
+        return kept
+
+    async def _decide(self, drawn: Drawn, labels: dict[str, Any]) -> bool:
+        kept = await self._on_disk(LabelStore.decide, drawn.id, labels)
+        if kept:
+            self._decided.append(replace(drawn, told=None, labels=labels))
+        return kept
+
+    def counts(self) -> dict[str, int]:
+        """How many answers wait, are labelled, and were given up."""
+        labelled = sum(bool(each.labels) for each in self._decided)
+        return dict(zip(STATES, (self._waiting, labelled, len(self._decided) - labelled), strict=True))
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What goes into LABELS.jsonl: every label there is, and the sums of this epoch's other scores."""
+        of = ("trace_id", "span_id")
+        labels = [
+            label_line(group, label, at=drawn.at, **{name: drawn.facts[name] for name in of})
+            for drawn in self._decided
+            for group, label in _labels(drawn)
+        ]
+        return labels + [sums_line(group, sample.unlabelled) for group, sample in self.samples().items()]
+
+    # ---------------------------------------------------------------- metrics
+
+    def samples(self) -> dict[Group, Sample]:
+        """Labels and sums of the judge's present epoch, over the window."""
+        first = int((self._clock() - self._settings.window) // DAY) + 1
+        samples = {}
+        for group, days in self._sums.items():
+            for day in [day for day in days if day < first]:
+                del days[day]
+            total = WeightedSums()
+            for sums in days.values():
+                total = total.and_also(sums)
+            samples[group] = Sample(unlabelled=total)
+        for drawn in self._decided:
+            if drawn.at // DAY >= first and [drawn.judge, drawn.epoch, drawn.facts["version"]] == self._judge:
+                for group, label in _labels(drawn):
+                    samples.setdefault(group, Sample()).labels.append(label)
+        for sample in samples.values():
+            sample.unlabelled = without(sample.unlabelled, sample.labels)
+        return samples
+
+    def collect(self) -> Iterator[Metric]:
+        """All families at one moment; called by the registry."""
+        states = GaugeMetricFamily("tracescore_drift_labels", "Answers drawn for a label, by state.", labels=["state"])
+        for state, count in self.counts().items():
+            states.add_metric([state], count)
+        yield states
+        found = [(group, made) for group, sample in self.samples().items() if (made := calibrate(sample))]
+        for measure in LIVE_MEASURES:
+            of_measure = [(group, made) for group, made in found if group.measure == measure]
+            yield from families(measure, of_measure)
+
+    # ---------------------------------------------------------------- restart
+
+    def totals(self) -> dict[str, Any]:
+        """The sums as plain data for `resume`."""
+        rows = [[*group, day, *sums] for group, days in self._sums.items() for day, sums in days.items()]
+        return {"judge": self._judge, "sums": rows}
+
+    def resume(self, totals: Mapping[str, Any]) -> None:
+        """Goes on from the sums of an earlier process; those of another shape change nothing."""
+        judge, width = list(totals["judge"]), len(Group._fields)
+        sums: dict[Group, dict[int, WeightedSums]] = {}
+        for row in totals["sums"]:
+            sums.setdefault(Group(*row[:width]), {})[int(row[width])] = WeightedSums(*map(float, row[width + 1 :]))
+        self._judge, self._sums = judge, sums
+
+    def refill(self, result: Result) -> None:
+        """The sums hold everything already."""
+
+
+def build_labelling(config: Config, registry: CollectorRegistry, clock: Clock) -> Labelling | None:
+    """What asks people for labels; None where the configuration names no file for them."""
+    labels = config.drift.labels
+    return Labelling(registry, labels, config.sampling.salt, clock) if labels else None
+
+
+def _ended(result: Result) -> float:
+    return min(result.ended, result.finished)  # an app's clock may run fast
+
+
+def _can_be_labelled(score: Score) -> bool:
+    """Relevancy is asked of the whole answer, the others of their items; a blank answer has none and is 0."""
+    if score.measure == "answer_relevancy":
+        return True
+    return score.measure in JUDGED and bool(score.items or score.label == "blank")
+
+
+def _group(result: Result, score: Score) -> Group:
+    told = result.interaction
+    source = told.context_source if score.measure == "faithfulness" else ""
+    of = label_value(told.service), label_value(told.environment), source
+    return Group(_live(score), result.judge, result.epoch, *of)
+
+
+def _live(score: Score) -> LiveMeasure:
+    return next(measure for measure in LIVE_MEASURES if measure == score.measure)
+
+
+def _draw(result: Result, scores: Sequence[Score], ratio: float) -> Drawn:
+    parts = "\x00".join((result.interaction.key, result.judge, str(result.epoch)))
+    return Drawn(
+        id=hashlib.sha256(parts.encode()).hexdigest()[:32],
+        at=_ended(result),
+        judge=result.judge,
+        epoch=result.epoch,
+        facts=_facts(result, scores, ratio),
+        told=_shown(result.interaction, scores),
+    )
+
+
+def _facts(result: Result, scores: Sequence[Score], ratio: float) -> dict[str, Any]:
+    """What stays when the label is given: no text of users."""
+    told = result.interaction
+    return {
+        "version": EVALUATOR_VERSION,
+        "trace_id": told.trace_id,
+        "span_id": told.span_id,
+        "pi_score": 1 / told.weight,
+        "pi_label": ratio,
+        "measures": {
+            score.measure: {
+                "group": list(_group(result, score)),
+                "score": score.value,
+                "judged": [item.verdict for item in score.items] if score.measure in JUDGED else [],
+                "blank": score.label == "blank" and score.measure in JUDGED,
+            }
+            for score in scores
+        },
+    }
+
+
+def _shown(told: Interaction, scores: Sequence[Score]) -> dict[str, Any]:
+    """What people see: nothing that the judge said of it."""
+    return {
+        "question": told.question,
+        "answer": told.answer,
+        "contexts": told.contexts,
+        "history": [{"role": message.role, "text": message.text} for message in told.history],
+        "items": {s.measure: [item.text for item in s.items] for s in scores if s.measure in JUDGED},
+    }
+
+
+def _asked(drawn: Drawn) -> list[LiveMeasure]:
+    """The measures that people are asked about."""
+    known = drawn.facts["measures"]
+    return [measure for measure in LIVE_MEASURES if measure in known and not known[measure]["blank"]]
+
+
+def _blanks(drawn: Drawn) -> dict[str, Any]:
+    """The labels that need no people: nothing covers nothing."""
+    blank = (measure for measure, facts in drawn.facts["measures"].items() if facts["blank"])
+    return {measure: {"label": 0.0, "labelled": []} for measure in blank}
+
+
+def _labels_of(drawn: Drawn, measure: LiveMeasure, said: Sequence[str]) -> dict[str, Any] | None:
+    """The label that answers make; None where one of them is not given. ValueError for answers there are not."""
+    expected = len(drawn.facts["measures"][measure]["judged"]) or 1
+    if unknown := [each for each in said if each not in (*ANSWERS[measure], "")]:
+        raise ValueError(f"{measure}: one of {', '.join(ANSWERS[measure])} expected; got {unknown[0][:40]!r}")
+    if len(said) > expected:
+        raise ValueError(f"{measure}: {expected} answers expected; got {len(said)}")
+    if len(said) < expected or "" in said:
+        return None
+    value = sum(ANSWERS[measure][each] for each in said) / expected
+    return {"label": value, "labelled": list(said) if measure in JUDGED else []}
+
+
+def _labels(drawn: Drawn) -> Iterator[tuple[Group, Label]]:
+    """What people said of an answer, beside what the judge said."""
+    for measure, said in (drawn.labels or {}).items():
+        facts = drawn.facts["measures"][measure]
+        probabilities = drawn.facts["pi_score"], drawn.facts["pi_label"]
+        verdicts = tuple(facts["judged"]), tuple(said["labelled"])
+        yield Group(*facts["group"]), Label(facts["score"], said["label"], *verdicts, *probabilities)

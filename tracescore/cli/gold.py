@@ -1,0 +1,95 @@
+"""The commands of the gold set."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+from prometheus_client import CollectorRegistry
+from rich.console import Console
+from rich.progress import Progress
+
+from tracescore import logs
+from tracescore.cli.options import ConfigPath, configured, run_async
+from tracescore.config import Config
+
+if TYPE_CHECKING:
+    from tracescore.cli.gold_run import Checks
+
+gold = typer.Typer(no_args_is_help=True, help="Correctness on a set of questions with known answers.")
+
+
+@gold.command("run")
+def gold_run(
+    *,
+    config: ConfigPath = None,
+    fail_under: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(metavar="[MEASURE=]VALUE", help="Status 1 when the mean is lower; without MEASURE: factual."),
+    ] = None,
+    compare_with: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="PINNED|LAST|FILE.json", help="Status 1 when a measure fell against it."),
+    ] = None,
+    report: Annotated[
+        Optional[list[Path]],  # noqa: UP045
+        typer.Option(metavar="FILE", help="Write the result to FILE.md, .json or .xml (JUnit)."),
+    ] = None,
+    release: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="TEXT", help="The release that answers, where neither target nor traces tell."),
+    ] = None,
+) -> None:
+    """Asks the app the whole gold set now and scores the answers."""
+    from tracescore.cli.gold_run import Checks
+
+    logs.to_stderr(logging.WARNING if sys.stderr.isatty() else logging.INFO)
+    checks = Checks.of(fail_under or [], compare_with, report or [], release)
+    failures: list[str] = []
+    run_async(partial(_gold_run, configured(config), checks, failures.extend))
+    for failure in failures:
+        sys.stderr.write(f"tracescore gold run: {failure}\n")
+    if failures:
+        raise typer.Exit(1)
+
+
+async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str]], None]) -> None:
+    from tracescore.cli import gold_run as gold_command
+    from tracescore.pipeline.scorer import Scorer
+
+    scorer = Scorer(config, config.measures, CollectorRegistry())
+    try:
+        with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
+
+            def begin(total: int) -> Callable[[], None]:
+                return partial(progress.advance, progress.add_task("gold run", total=total))
+
+            made = await gold_command.run(config, scorer.judge, scorer.gold_evaluators, checks, begin)
+    finally:
+        await scorer.close()
+    for measure, found in made.run.estimates(made.min_scored).items():
+        interval = f"{found.lower:.3f} to {found.upper:.3f}"
+        sys.stdout.write(f"{measure:20} {found.mean:.3f}  ({interval}; {found.scored} of {found.of} items)\n")
+    for note in made.notes:
+        sys.stderr.write(f"tracescore gold run: {note}\n")
+    fail(made.failures)
+
+
+@gold.command("pin")
+def gold_pin(
+    *,
+    config: ConfigPath = None,
+    release: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="TEXT", help="Of this release; without it of the one that ran last."),
+    ] = None,
+) -> None:
+    """Makes the last three good runs the reference that later ones are compared with."""
+    from tracescore.cli.gold_run import pin
+
+    sys.stdout.write(pin(configured(config), release) + "\n")

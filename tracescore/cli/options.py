@@ -1,0 +1,64 @@
+"""What the commands share: the option for a configuration, how they read and print lines, and how they run."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, Optional
+from urllib.parse import urlsplit
+
+import anyio
+import orjson
+import typer
+
+from tracescore.config import Config, OtlpExporter
+from tracescore.config import file as config_file
+from tracescore.config.checks import cross_checks
+from tracescore.errors import UsageError
+
+ConfigPath = Annotated[
+    Optional[Path],  # noqa: UP045 - typer reads the annotation at run time
+    typer.Option("--config", "-c", metavar="FILE", help="Configuration; without it the embedded defaults."),
+]
+
+
+def configured(path: Path | None, otlp_out: str | None = None, *, secrets: bool = False) -> Config:
+    """The configuration of a file, or the defaults, with scores also to `otlp_out`. ConfigError, UsageError."""
+    config = config_file.load(path, secrets=secrets) if path else Config()
+    if otlp_out is None:
+        return config
+    try:
+        target = OtlpExporter(endpoint=otlp_out, protocol="grpc" if urlsplit(otlp_out).port == 4317 else "http")
+    except ValueError:  # pydantic's, or urlsplit's for a port that is none
+        raise UsageError(f"--otlp-out: http://HOST:PORT or https://HOST expected; got {otlp_out!r}") from None
+    config = config.model_copy(update={"exporters": config.exporters.model_copy(update={"otlp": target})})
+    for conflict in cross_checks(config):
+        raise UsageError(f"--otlp-out: {otlp_out} {conflict.what}")
+    return config
+
+
+def lines_of(file: Path) -> list[bytes]:
+    """The lines of a file that a command was given; UsageError when it cannot be read."""
+    try:
+        return file.read_bytes().splitlines()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+
+
+def print_json(row: object) -> None:
+    """A line of JSON, in UTF-8 whatever the terminal's encoding is."""
+    sys.stdout.buffer.write(orjson.dumps(row) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def run_async(main_function: Callable[[], Awaitable[None]]) -> None:
+    """Runs an async function; Ctrl-C inside it is an exception, so that what it has begun is put right."""
+    outside = signal.getsignal(signal.SIGINT)
+    if outside is signal.SIG_DFL:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        anyio.run(main_function, backend_options={"use_uvloop": True})
+    finally:
+        signal.signal(signal.SIGINT, outside)

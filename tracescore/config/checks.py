@@ -1,0 +1,160 @@
+"""What only the whole configuration can tell: settings that contradict each other, and secrets that are not there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from pydantic import BaseModel
+
+from tracescore.config import Config, Exporters
+from tracescore.config.gold import Gold, GoldTarget, HttpTarget, TraceTarget
+from tracescore.config.types import Secret, host_port, is_loopback, target_of
+from tracescore.errors import UsageError
+from tracescore.model import LIVE_MEASURES
+
+
+class Conflict(NamedTuple):
+    """A problem between settings: the path it is reported at, what is wrong, and the paths of all it comes from."""
+
+    path: str
+    what: str
+    between: tuple[str, ...]
+
+
+def listeners(config: Config) -> dict[str, str]:
+    """Every address the service listens on, by the path of its setting."""
+    return {
+        "receiver.grpc.listen": config.receiver.grpc.listen,
+        "receiver.http.listen": config.receiver.http.listen,
+        "exporters.prometheus.listen": config.exporters.prometheus.listen,
+        "web.listen": config.web.listen,
+    }
+
+
+def cross_checks(config: Config) -> list[Conflict]:
+    """Problems between settings."""
+    checks = (_judging, _listening, _files, _keeping_back, _asking, _sending_to_ourselves)
+    return [conflict for check in checks for conflict in check(config)]
+
+
+def _judging(config: Config) -> Iterator[Conflict]:
+    if not config.measures:
+        what = f"at least one of {', '.join(LIVE_MEASURES)} expected; got an empty list"
+        yield Conflict("measures", what, ("measures",))
+    if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
+        what = "the embedded judge works on a local model; set kind: sentence_transformers"
+        yield Conflict("embedder.kind", what, ("embedder.kind", "judge.kind"))
+
+
+def _listening(config: Config) -> Iterator[Conflict]:
+    taken: dict[int, str] = {}
+    for path, address in listeners(config).items():
+        _, port = host_port(address)
+        if port and port in taken:
+            what = f"port {port} is already used by {taken[port]}; choose another"
+            yield Conflict(path, what, (path, taken[port]))
+        taken[port] = path
+    if config.web.token is None and not is_loopback(host_port(config.web.listen)[0]):
+        what = f"required because the page listens on {config.web.listen}, not on loopback"
+        yield Conflict("web.token", what, ("web.token", "web.listen"))
+
+
+def _files(config: Config) -> Iterator[Conflict]:
+    labels, gold = config.drift.labels, config.gold
+    if labels is not None and config.spool.path is None:
+        why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
+        yield Conflict("drift.labels", f"needs spool.path: {why}", ("drift.labels", "spool.path"))
+    taken: dict[str, str] = {}
+    for path, file in (
+        ("spool.path", config.spool.path),
+        ("drift.labels.path", labels.path if labels else None),
+        ("gold.store", gold.store if gold else None),
+    ):
+        if file is not None and file in taken:
+            yield Conflict(path, f"a file of its own expected; got the one of {taken[file]}", (path, taken[file]))
+        elif file is not None:
+            taken[file] = path
+
+
+def _keeping_back(config: Config) -> Iterator[Conflict]:
+    forward = config.exporters.forward
+    if forward is None:
+        return
+    attach, deadline = "exporters.forward.attach", "exporters.forward.deadline"
+    if forward.attach != "hold":
+        for name in sorted(forward.model_fields_set & {"deadline", "max_held"}):
+            path = f"exporters.forward.{name}"
+            yield Conflict(path, "needs attach: hold; nothing is kept back without it", (path, attach))
+        return
+    if config.spool.path is None:
+        what = f"required by {attach}: hold, or a crash would lose spans"
+        yield Conflict("spool.path", what, ("spool.path", attach))
+    idle = config.assembly.idle
+    if forward.deadline <= idle:
+        what = f"more than assembly.idle ({idle:g}s) and what the judge takes expected; got {forward.deadline:g}s"
+        yield Conflict(deadline, f"{what}: no span would be scored in time", (deadline, "assembly.idle"))
+
+
+def _asking(config: Config) -> Iterator[Conflict]:
+    if config.gold is not None and not _asks(config.gold.target):
+        what = "{question} expected in url or body, or every item would ask the same; got none"
+        yield Conflict("gold.target", what, ("gold.target",))
+
+
+def _sending_to_ourselves(config: Config) -> Iterator[Conflict]:
+    ours = {path: host_port(address) for path, address in listeners(config).items()}
+    for path, target, what in (*_destinations(config.exporters), *_asked(config.gold)):
+        hit = [each for each, listener in ours.items() if _reaches(target, listener)]
+        if hit:
+            yield Conflict(path, f"is a listener of this very service: {what} would come back", (path, *hit))
+
+
+def _asks(target: GoldTarget) -> bool:
+    """Whether what is sent to the app depends on the question."""
+    if not isinstance(target, HttpTarget | TraceTarget):
+        return True
+    sends_default = target.body is None and target.method != "GET"
+    return sends_default or "{question}" in target.url or "{question}" in json.dumps(target.body)
+
+
+def missing_secrets(settings: BaseModel, *path: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """The steps to every secret below `path` that cannot be read, and why."""
+    for name, value in settings:
+        nested = value.items() if isinstance(value, dict) else [("", value)]
+        for key, each in nested:
+            steps = (*path, name, key) if key else (*path, name)
+            if isinstance(each, Secret):
+                where = ".".join(steps)
+                try:
+                    each.read(where)
+                except UsageError as error:
+                    yield steps, str(error).removeprefix(f"{where}: ")
+            elif isinstance(each, BaseModel):
+                yield from missing_secrets(each, *steps)
+
+
+def _destinations(exporters: Exporters) -> Iterator[tuple[str, tuple[str, int], str]]:
+    """What is sent to on the service's own account: the path of the setting, host and port, and what is sent."""
+    if exporters.otlp is not None:
+        yield "exporters.otlp.endpoint", exporters.otlp.target, "scores"
+    if exporters.phoenix is not None:
+        yield "exporters.phoenix.endpoint", target_of(exporters.phoenix.endpoint, 80), "scores"
+    if exporters.forward is not None:
+        for name, url, usual in (("http", exporters.forward.http, 80), ("grpc", exporters.forward.grpc, 4317)):
+            if url is not None:
+                yield f"exporters.forward.{name}", target_of(url, usual), "what is received"
+
+
+def _asked(gold: Gold | None) -> Iterator[tuple[str, tuple[str, int], str]]:
+    """Who is asked gold questions, likewise."""
+    if gold is not None and isinstance(gold.target, HttpTarget | TraceTarget):
+        yield "gold.target.url", target_of(gold.target.url, 80), "questions"
+
+
+def _reaches(target: tuple[str, int], listener: tuple[str, int]) -> bool:
+    """Whether a listener hears what is sent to `target`: it has that very name, or both are this machine's own."""
+    both = (target[0], listener[0])
+    here = all(is_loopback(host) or host in {"0.0.0.0", "::"} for host in both)  # noqa: S104 - compared, not bound
+    return target[1] == listener[1] and (here or both[0] == both[1])

@@ -1,0 +1,102 @@
+"""Scores as OpenTelemetry: an evaluation event per score and an evaluation span per interaction.
+
+Spans and events have a sender each, so that a store of traces that takes no logs, or the reverse, loses only what it
+does not take.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import count
+from typing import Any
+
+import anyio
+from google.protobuf.message import Message
+from prometheus_client import CollectorRegistry
+
+from tracescore import config
+from tracescore.exporters.delivery import DEFAULT_LIMITS, Answer, Dropped, Lanes, Limits, Send, Sender
+from tracescore.exporters.otlp.messages import (
+    delivered,
+    evaluation_events,
+    evaluation_span,
+    logs_request,
+    traces_request,
+)
+from tracescore.exporters.otlp.transports import GrpcTransport, HttpTransport, Request, Signal, Transport
+from tracescore.model import Result
+from tracescore.net.retry import REAL_TIME, Timing
+
+DROPPED: tuple[Dropped, ...] = (
+    "queue_full",
+    "refused",
+    "rejected",
+    "retries_exhausted",
+    "shutdown",
+    "internal_error",
+)
+
+Build = Callable[[Iterable[Any]], Request]
+SIGNALS: dict[Signal, Build] = {"traces": traces_request, "logs": logs_request}
+
+
+class OtlpExporter:
+    """Sends evaluation spans and events to one OTLP endpoint."""
+
+    name = "otlp"
+
+    def __init__(
+        self,
+        settings: config.OtlpExporter,
+        registry: CollectorRegistry,
+        limits: Limits = DEFAULT_LIMITS,
+        timing: Timing = REAL_TIME,
+    ) -> None:
+        """UsageError when a header's secret cannot be read."""
+        headers = {name: secret.read(f"exporters.otlp.headers.{name}") for name, secret in settings.headers.items()}
+        kind = HttpTransport if settings.protocol == "http" else GrpcTransport
+        self._transport: Transport = kind(settings, headers)
+        self._explanations = settings.explanations
+        self.settled: Callable[[Result], None] = lambda _: None
+        self.kept = False
+        lanes = Lanes("otlp", "Spans and log records", registry, DROPPED, tuple(SIGNALS))
+        self._senders = {
+            signal: Sender(lanes.lane("otlp", signal), self._send(signal, build), _bytes, limits, timing)
+            for signal, build in SIGNALS.items()
+        }
+
+    async def export(self, result: Result) -> None:
+        """Queues the result, or drops and counts it while the queue is full."""
+        if not delivered(result):
+            self.settled(result)
+            return
+        ends = count(1)
+
+        def end() -> None:
+            """One of the signals has come to its end."""
+            if next(ends) == len(self._senders):
+                self.settled(result)
+
+        self._senders["traces"].put([evaluation_span(result)], end)
+        self._senders["logs"].put(evaluation_events(result, explanations=self._explanations), end)
+
+    async def close(self) -> None:
+        """Sends what is waiting, for at most a few seconds, and drops and counts the rest, unless it is kept."""
+        try:
+            async with anyio.create_task_group() as both:
+                for sender in self._senders.values():
+                    both.start_soon(partial(sender.close, kept=self.kept))
+        finally:
+            with anyio.move_on_after(1, shield=True):
+                await self._transport.close()
+
+    def _send(self, signal: Signal, build: Build) -> Send[Message]:
+        async def send(results: Sequence[Sequence[Message]]) -> Answer:
+            return await self._transport.send(signal, build(record for records in results for record in records))
+
+        return send
+
+
+def _bytes(record: Message) -> int:
+    return record.ByteSize()

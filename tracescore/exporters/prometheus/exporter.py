@@ -1,0 +1,294 @@
+"""Scores as Prometheus metrics.
+
+Gauges say how things stand in this process; sums and histograms add up over replicas and over any window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from tracescore.config import Prometheus, Sampling
+from tracescore.config.drift import Drift
+from tracescore.exporters.prometheus.histogram import Buckets
+from tracescore.exporters.prometheus.labels import label
+from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series, SeriesTable
+from tracescore.exporters.prometheus.window import Window, late
+from tracescore.model import LIVE_MEASURES, Clock, Evaluation, Measure, Result, Score, Unscored
+
+LABELS = ("judge", "service_name", "deployment_environment", "service_version")
+SLICE_LABELS = ("slice_key", "slice")
+MANY_WINDOWS = 3
+"""From so many on, the slice `windows` does not count any more."""
+
+_GAUGES: dict[str, tuple[str, str]] = {
+    "ratio": ("mean", "Weighted mean of the window, of this process; absent while too few scores are in it."),
+    "lower_ratio": ("lower", "Lower 95 % limit of the mean at this moment, of this process."),
+    "upper_ratio": ("upper", "Upper 95 % limit of the mean at this moment, of this process."),
+    "worst_ratio": ("worst", "Mean of the window, of this process, had all that could not be scored been bad."),
+    "best_ratio": ("best", "Mean of the window, of this process, had all that could not be scored been good."),
+    "effective_scores": (
+        "effective_count",
+        "Scores in the window, of this process, as equally weighted ones; a conversation counts once.",
+    ),
+    "lag1_correlation": (
+        "lag1",
+        "Correlation of a score with the one before, of this process; far above 0, the interval is too narrow.",
+    ),
+}
+"""Suffix of the metric -> (field of the estimate, help)."""
+
+
+class PrometheusExporter:
+    """Keeps a window, a histogram and sums per measure and label set, and sums per slice.
+
+    All that is counted of a result depends on the result and on those before it, not on the moment: a result that
+    is taken again after a restart counts exactly as it did.
+    """
+
+    name = "prometheus"
+
+    def __init__(
+        self, registry: CollectorRegistry, settings: Prometheus, drift: Drift, sampling: Sampling, clock: Clock
+    ) -> None:
+        self._drift, self._clock = drift, clock
+        self._max_weight = sampling.largest_weight
+        reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in LIVE_MEASURES)
+        self._table = SeriesTable(settings.max_series, reserve, drift.window)
+        self._late = _counter(
+            registry, "drift_late_scores", "Scores of interactions older than the window: in no other score metric."
+        )
+        self._displaced = _counter(
+            registry, "drift_displaced_scores", "Evaluations that left a window early because it was full."
+        )
+        self._folded = Counter(
+            "tracescore_exporters_folded_scores",
+            "Scores counted under `other` because max_series was reached, by group of metrics.",
+            ["group"],
+            registry=registry,
+        )
+        for group in (*LIVE_MEASURES, *map(_by_slice, LIVE_MEASURES)):
+            self._folded.labels(group)
+        held = Gauge("tracescore_exporters_series", "Series of score metrics; see max_series.", registry=registry)
+        held.set_function(lambda: len(self._table))
+        target = Gauge(
+            "tracescore_target_ratio",
+            "What the mean of the measure should not fall below.",
+            ["measure"],
+            registry=registry,
+        )
+        for measure, value in drift.targets.items():
+            target.labels(measure).set(value)
+        registry.register(self)
+
+    async def export(self, result: Result) -> None:
+        """Counts the result's live measures."""
+        for evaluation in result.evaluations:
+            if evaluation.measure in LIVE_MEASURES:
+                self._take(result, evaluation)
+
+    async def close(self) -> None:
+        """Nothing to release; the metrics stay to be scraped."""
+
+    def totals(self) -> dict[str, Any]:
+        """What the counters and histograms show, as plain data for `resume`."""
+        return {"series": self._table.totals(), "counters": [_counts(counter) for counter in self._counters()]}
+
+    def resume(self, totals: Mapping[str, Any]) -> None:
+        """Goes on from the totals of an earlier process; the windows are filled by `refill`."""
+        makers: dict[str, Make] = {}
+        for measure in LIVE_MEASURES:
+            makers |= {measure: partial(self._series, measure), _by_slice(measure): partial(self._slice, measure)}
+        pairs = zip(self._counters(), totals["counters"], strict=True)
+        counts = [(counter, value, float(count)) for counter, saved in pairs for value, count in saved.items()]
+        self._table.resume(totals["series"], makers.get)
+        for counter, value, count in counts:
+            counter.labels(value).inc(count)
+
+    def refill(self, result: Result) -> None:
+        """Puts a result that the totals hold back into the windows, oldest first."""
+        for each in result.evaluations:
+            series = self._table.find(each.measure, _labels(result, each.measure))
+            if series is not None and series.live and not _skipped(each):
+                _observe(series.live.window, result, each)
+                if isinstance(each, Score):
+                    series.live.buckets.show(each.value, _exemplar(result, each))
+
+    def _counters(self) -> tuple[Counter, ...]:
+        return self._late, self._displaced, self._folded
+
+    def collect(self) -> Iterator[Metric]:
+        """All families, those of one measure at one moment; called by the registry."""
+        for measure in LIVE_MEASURES:
+            yield from self._families(measure)
+
+    # ---------------------------------------------------------------- taking results in
+
+    def _take(self, result: Result, evaluation: Evaluation) -> None:
+        """One evaluation into the window and, with a score, into the sums. What was skipped could never count."""
+        measure, scored = evaluation.measure, isinstance(evaluation, Score)
+        if _skipped(evaluation):
+            return
+        if late(result.ended, self._drift.window, result.finished):
+            self._late.labels(measure).inc(scored)
+            return
+        labels = _labels(result, measure)
+        make = partial(self._series, measure)
+        series = self._table.get(measure, labels, self._cost(measure), make, result.finished)
+        self._folded.labels(measure).inc(scored and series.labels != labels)
+        if series.live and _observe(series.live.window, result, evaluation):
+            self._displaced.labels(measure).inc()
+        if _abstains(evaluation):
+            series.abstained += result.interaction.weight
+        if isinstance(evaluation, Score):
+            self._count(series, result, evaluation)
+
+    def _count(self, series: Series, result: Result, score: Score) -> None:
+        interaction, measure = result.interaction, score.measure
+        series.add(interaction.weight, score.value)
+        if series.live:
+            series.live.buckets.observe(score.value, _exemplar(result, score))
+        group, cost, make = _by_slice(measure), self._slice_cost(measure), partial(self._slice, measure)
+        for key, value in {**interaction.slices, **_windows(score)}.items():
+            labels = (*series.labels, label(key), label(value))
+            sums = self._table.get(group, labels, cost, make, result.finished)
+            sums.add(interaction.weight, score.value)
+            self._folded.labels(group).inc(sums.labels != labels)
+
+    def _series(self, measure: Measure, labels: tuple[str, ...]) -> Series:
+        window = Window(self._drift.window, self._drift.min_count, self._max_weight, self._clock)
+        live = Live(window, Buckets(self._bounds(measure)))
+        return Series(labels, self._drift.targets.get(measure), live, self._cost(measure))
+
+    def _slice(self, measure: Measure, labels: tuple[str, ...]) -> Series:
+        return Series(labels, self._drift.targets.get(measure), None, self._slice_cost(measure))
+
+    def _bounds(self, measure: Measure) -> list[float]:
+        """0, .1 ... .9, 1 and the target."""
+        target = self._drift.targets.get(measure)
+        return sorted({step / 10 for step in range(11)} | ({target} if target is not None else set()))
+
+    def _cost(self, measure: Measure) -> int:
+        """Prometheus series of one label set: gauges, buckets with +Inf, sum and count, sums."""
+        return (
+            len(_GAUGES) + len(self._bounds(measure)) + 3 + self._slice_cost(measure) + (measure == "answer_relevancy")
+        )
+
+    def _slice_cost(self, measure: Measure) -> int:
+        return len(SUMS) + (measure in self._drift.targets)
+
+    # ---------------------------------------------------------------- showing them
+
+    def _families(self, measure: Measure) -> list[Metric]:
+        names = [*LABELS, "context_source"] if measure == "faithfulness" else list(LABELS)
+        whole, slices = list(self._table.group(measure)), list(self._table.group(_by_slice(measure)))
+        prefix = f"tracescore_{measure}"
+        return [
+            *_gauges(prefix, names, whole),
+            _histogram(prefix, names, whole),
+            *self._sums(measure, prefix, names, whole),
+            *(_abstained(prefix, names, whole) if measure == "answer_relevancy" else ()),
+            *self._sums(measure, _by_slice(prefix), [*names, *SLICE_LABELS], slices),
+        ]
+
+    def _sums(self, measure: Measure, prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
+        for name, (what, _) in SUMS.items():
+            family = CounterMetricFamily(f"{prefix}_{name}", f"Sum of {what} of the scores.", labels=names)
+            for series in all_series:
+                family.add_metric(series.labels, series.sums[name])
+            yield family
+        if measure in self._drift.targets:
+            about = f"Sum of weights of the scores below the target of {self._drift.targets[measure]}."
+            family = CounterMetricFamily(f"{prefix}_below_target_weight", about, labels=names)
+            for series in all_series:
+                family.add_metric(series.labels, series.below_target)
+            yield family
+
+
+def _labels(result: Result, measure: Measure) -> tuple[str, ...]:
+    interaction = result.interaction
+    values = (result.judge, interaction.service, interaction.environment, interaction.release)
+    source = (interaction.context_source,) if measure == "faithfulness" else ()
+    return tuple(label(value) for value in (*values, *source))
+
+
+def _windows(score: Score) -> dict[str, str]:
+    """The slice that tells how many parts of the contexts the claims were judged against: each adds false support."""
+    windows = score.details.get("windows")
+    return {} if windows is None else {"windows": f"{windows:.0f}" if windows < MANY_WINDOWS else f"{MANY_WINDOWS}+"}
+
+
+def _abstains(evaluation: Evaluation) -> bool:
+    """Whether the answer evades its question, as a score of 0 or, where the user excludes those, without one."""
+    if isinstance(evaluation, Score):
+        return evaluation.label == "noncommittal"
+    return evaluation.measure == "answer_relevancy" and evaluation.reason == "abstained"
+
+
+def _abstained(prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
+    about = "Sum of weights of the answers that evade their question; a bad score of theirs is no bad answer."
+    family = CounterMetricFamily(f"{prefix}_noncommittal_weight", about, labels=names)
+    for series in all_series:
+        family.add_metric(series.labels, series.abstained)
+    yield family
+
+
+def _by_slice(name: str) -> str:
+    return f"{name}_by_slice"
+
+
+def _skipped(evaluation: Evaluation) -> bool:
+    return isinstance(evaluation, Unscored) and evaluation.outcome == "skipped"
+
+
+def _exemplar(result: Result, score: Score) -> Exemplar:
+    ids = {"trace_id": result.interaction.trace_id, "span_id": result.interaction.span_id}
+    return Exemplar(ids, score.value, result.finished)
+
+
+def _observe(window: Window, result: Result, evaluation: Evaluation) -> bool:
+    scored, interaction, at = isinstance(evaluation, Score), result.interaction, result.ended
+    lo, hi = (evaluation.value, evaluation.value) if isinstance(evaluation, Score) else (evaluation.lo, evaluation.hi)
+    return window.add(at, interaction.weight, lo, hi, scored=scored, conversation=interaction.conversation_id)
+
+
+def _gauges(prefix: str, names: list[str], all_series: list[Series]) -> list[Metric]:
+    """What the windows say; a number that a window cannot give has no series, rather than a stale one."""
+    families = {
+        field: GaugeMetricFamily(f"{prefix}_{suffix}", about, labels=names)
+        for suffix, (field, about) in _GAUGES.items()
+    }
+    for series in all_series:
+        if series.live and len(series.live.window):
+            estimate = series.live.window.estimate()
+            for field, family in families.items():
+                if (value := getattr(estimate, field)) is not None:
+                    family.add_metric(series.labels, value)
+    return list(families.values())
+
+
+def _histogram(prefix: str, names: list[str], all_series: list[Series]) -> Metric:
+    family = HistogramMetricFamily(f"{prefix}_score", "Scores, unweighted.", labels=names)
+    for series in all_series:
+        if series.live:
+            series.live.buckets.add_to(family, series.labels)
+    return family
+
+
+def _counts(counter: Counter) -> dict[str, float]:
+    """What a counter of one label shows, by the value of the label."""
+    (family,) = counter.collect()
+    samples = (sample for sample in family.samples if sample.name.endswith("_total"))
+    return {next(iter(sample.labels.values())): sample.value for sample in samples}
+
+
+def _counter(registry: CollectorRegistry, name: str, about: str) -> Counter:
+    counter = Counter(f"tracescore_{name}", about, ["measure"], registry=registry)
+    for measure in LIVE_MEASURES:
+        counter.labels(measure)
+    return counter

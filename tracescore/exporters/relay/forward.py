@@ -1,0 +1,265 @@
+"""Passes OTLP requests on as they came, and tells the sender what the destination said: tracescore inside a pipeline.
+
+A relay and no queue: the sender keeps its data until the destination has answered, so that nothing can be lost here.
+One request in is one request out, in the same protocol and encoding and with the same headers; the batches of two
+tenants can never meet. Unlike other exporters this one carries spans, not scores.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
+
+import aiohttp
+import grpc
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from yarl import URL
+
+from tracescore.config import Forward
+from tracescore.exporters.delivery import Answer
+from tracescore.exporters.otlp.transports import rejected_spans, retry_info
+from tracescore.model import Envelope
+from tracescore.net.retry import retry_after
+from tracescore.net.wire import compress
+from tracescore.runtime import drop_tracebacks
+
+Headers = list[tuple[bytes, bytes]]
+Metadata = tuple[tuple[str, str | bytes], ...]
+Outcome = Literal["accepted", "again", "refused", "unreachable"]
+"""Taken; not now; never; no answer. The first three are the destination's own words."""
+
+MAX_IN_FLIGHT = 128 * 2**20
+"""Bytes of requests under way; beyond them senders are told to come back, as when nobody answers."""
+
+_HOP_BY_HOP = frozenset(
+    b"connection keep-alive proxy-authenticate proxy-authorization te trailer trailers transfer-encoding upgrade "
+    b"proxy-connection host content-length expect date server".split()
+)
+"""Headers that speak of one connection and not of the message (RFC 9110, 7.6.1), and those each server writes."""
+_RETRYABLE_HTTP = frozenset({429, 502, 503, 504})
+_RETRYABLE_GRPC = frozenset(
+    {
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DATA_LOSS,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+    }
+)
+_RESERVED_METADATA = ("grpc-", ":")
+_OWN_METADATA = frozenset({"user-agent", "content-type", "te"})
+_OPTIONS = [("grpc.max_reconnect_backoff_ms", 5_000)]
+"""Without it a channel may stay away from a destination that is back for two minutes."""
+
+
+@dataclass(slots=True)
+class _Request:
+    """One request under way. A sender that gives up first leaves it `unreachable`."""
+
+    refused: bool
+    outcome: Outcome = "unreachable"
+
+
+class Forwarder:
+    """Relays to one destination. `over_http` and `over_grpc` say which protocols it takes."""
+
+    def __init__(self, settings: Forward, registry: CollectorRegistry) -> None:
+        self._http = settings.http and settings.http.rstrip("/").removesuffix("/v1/traces")
+        self._grpc = settings.grpc
+        self._timeout = settings.timeout
+        self._in_flight = 0
+        self._session: aiohttp.ClientSession | None = None
+        self._channel: grpc.aio.Channel | None = None
+        self._calls: dict[str, Any] = {}
+        self._requests = Counter(
+            "tracescore_exporters_forward_requests",
+            "Requests passed on, by what the destination said.",
+            ["protocol", "outcome"],
+            registry=registry,
+        )
+        self._seconds = Histogram(
+            "tracescore_exporters_forward_seconds",
+            "Time until the destination had answered.",
+            ["protocol"],
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+            registry=registry,
+        )
+        for protocol in ("http", "grpc"):
+            self._seconds.labels(protocol)
+            for outcome in get_args(Outcome):
+                self._requests.labels(protocol, outcome)
+
+    @property
+    def over_http(self) -> bool:
+        """Whether requests over HTTP can be passed on."""
+        return self._http is not None
+
+    @property
+    def over_grpc(self) -> bool:
+        """Whether requests over gRPC can be passed on."""
+        return self._grpc is not None
+
+    async def send_http(
+        self, path: str, headers: Iterable[tuple[bytes, bytes]], body: bytes
+    ) -> tuple[int, Headers, bytes] | None:
+        """The destination's status, headers and body; None when it gave no answer in time."""
+        if self._session is None:  # belongs to the event loop that runs now
+            self._session = aiohttp.ClientSession(
+                timeout=aiohttp.ClientTimeout(total=self._timeout),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                skip_auto_headers=("user-agent", "accept", "accept-encoding", "content-type"),
+            )
+        url = URL(f"{self._http}{path}", encoded=True)
+        passed = [(_text(name), _text(value)) for name, value in _end_to_end(headers)]
+        with self._request("http", body) as request:
+            if request.refused:
+                return None
+            content = io.BytesIO(body)  # is written piece by piece, where bytes would be all at once
+            try:
+                async with self._session.post(url, data=content, headers=passed, allow_redirects=False) as response:
+                    answer = response.status, _end_to_end(response.raw_headers), await response.read()
+            except (aiohttp.ClientError, TimeoutError, OSError) as error:
+                drop_tracebacks(error)
+                return None
+            request.outcome = _http_outcome(response.status)
+            return answer
+
+    async def send_grpc(
+        self,
+        method: str,
+        metadata: Iterable[tuple[str, str | bytes]],
+        body: bytes,
+        *,
+        gzip: bool,
+        remaining: float | None,
+    ) -> tuple[grpc.StatusCode, str, Metadata, bytes]:
+        """The destination's code, message, trailers and reply; UNAVAILABLE and the like when it gave none.
+
+        `gzip`: whether the sender had compressed the message. `remaining`: seconds until the sender gives up.
+        """
+        timeout = self._timeout if remaining is None else min(self._timeout, remaining)
+        compression = grpc.Compression.Gzip if gzip else grpc.Compression.NoCompression
+        with self._request("grpc", body) as request:
+            if request.refused:
+                return grpc.StatusCode.UNAVAILABLE, "too many requests at once", (), b""
+            try:
+                call = self._call(method)
+                reply: bytes = await call(body, timeout=timeout, metadata=_passed(metadata), compression=compression)
+            except grpc.aio.AioRpcError as error:
+                given: Any = error.trailing_metadata() or ()
+                trailers = _passed(given, but=("grpc-status-details-bin",))
+                request.outcome = _grpc_outcome(error.code(), trailers)
+                return error.code(), error.details() or "", trailers, b""
+            request.outcome = "accepted"
+            return grpc.StatusCode.OK, "", (), reply
+
+    async def deliver(self, envelope: Envelope, body: bytes) -> Answer:
+        """Passes on a request of traces that was kept back, once; `body` is plain.
+
+        Here nobody else decides what to try again: so RESOURCE_EXHAUSTED, which is also what a message that is too
+        large gets, is an "again" only with RetryInfo, as the OTLP specification has it.
+        """
+        after = None
+        if envelope.wire == "http":
+            sent = await self.send_http(envelope.target, envelope.headers, compress(body, envelope.encoding))
+            if sent is None:
+                return Answer("again", "no answer")
+            outcome, detail, reply = _http_outcome(sent[0]), f"HTTP {sent[0]}", sent[2]
+            after = retry_after({name.decode("latin-1"): value.decode("latin-1") for name, value in sent[1]})
+        else:
+            metadata = [
+                (key.decode(), value if key.endswith(b"-bin") else value.decode()) for key, value in envelope.headers
+            ]
+            gzip = bool(envelope.encoding)
+            code, _, trailers, reply = await self.send_grpc(envelope.target, metadata, body, gzip=gzip, remaining=None)
+            outcome, detail, after = _grpc_outcome(code, trailers), code.name, retry_info(trailers)
+            if code is grpc.StatusCode.RESOURCE_EXHAUSTED and after is None:
+                outcome = "refused"
+        if outcome == "accepted":
+            return Answer("accepted", rejected=0 if envelope.json else rejected_spans(reply))
+        return Answer("refused" if outcome == "refused" else "again", detail, after=after)
+
+    @staticmethod
+    def lasting(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+        """The headers that belong to what is sent, and not to the connection or to one request."""
+        return _end_to_end(headers)
+
+    async def close(self) -> None:
+        """Releases the connections; may be called twice."""
+        if self._session is not None:
+            await self._session.close()
+        if self._channel is not None:
+            await self._channel.close(None)
+
+    @contextmanager
+    def _request(self, protocol: str, body: bytes) -> Iterator[_Request]:
+        """Counts a request whatever its end, and refuses it where too much is under way."""
+        request = _Request(refused=self._in_flight > 0 and self._in_flight + len(body) > MAX_IN_FLIGHT)
+        self._in_flight += len(body)
+        begun = time.monotonic()
+        try:
+            yield request
+        finally:
+            self._in_flight -= len(body)
+            self._requests.labels(protocol, request.outcome).inc()
+            self._seconds.labels(protocol).observe(time.monotonic() - begun)
+
+    def _call(self, method: str) -> Any:
+        if self._channel is None:
+            url = urlsplit(self._grpc or "")
+            secure = url.scheme == "https"
+            target = url.netloc if url.port else f"{url.netloc}:{443 if secure else 4317}"
+            credentials = grpc.ssl_channel_credentials() if secure else None
+            self._channel = (
+                grpc.aio.secure_channel(target, credentials, _OPTIONS)
+                if credentials
+                else grpc.aio.insecure_channel(target, _OPTIONS)
+            )
+        if method not in self._calls:
+            self._calls[method] = self._channel.unary_unary(method, None, None)  # bytes in, bytes out
+        return self._calls[method]
+
+
+def _end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
+    """Headers of the message, without those of the connection."""
+    listed = [(bytes(name).lower(), bytes(value)) for name, value in headers]
+    named = {part.strip().lower() for name, value in listed if name == b"connection" for part in value.split(b",")}
+    return [(name, value) for name, value in listed if name not in _HOP_BY_HOP and name not in named]
+
+
+def _text(value: bytes) -> str:
+    """A header as text that is written as the same bytes again, where they are UTF-8."""
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
+
+
+def _passed(metadata: Iterable[tuple[str, str | bytes]], but: Sequence[str] = ()) -> Metadata:
+    """The metadata that a message may carry: what the protocol itself writes it writes anew, all `but` these."""
+    return tuple(
+        (key, value)
+        for key, value in metadata
+        if key in but or not (key.startswith(_RESERVED_METADATA) or key in _OWN_METADATA)
+    )
+
+
+def _http_outcome(status: int) -> Outcome:
+    return "accepted" if 200 <= status < 300 else "again" if status in _RETRYABLE_HTTP else "refused"
+
+
+def _grpc_outcome(code: grpc.StatusCode, trailers: Sequence[tuple[str, str | bytes]]) -> Outcome:
+    """A call that failed on the way has no trailers; one that a server answered nearly always has."""
+    if code is grpc.StatusCode.OK:
+        return "accepted"
+    if code in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED} and not trailers:
+        return "unreachable"
+    return "again" if code in _RETRYABLE_GRPC else "refused"

@@ -1,0 +1,108 @@
+"""Serves an ASGI app on one address, inside a task group of the caller's.
+
+uvicorn installs its own signal handlers and exits the process by itself; neither is wanted in a service that
+drains, so it is driven by `should_exit` and given a socket that is bound beforehand: a taken port is one clear
+line before anything starts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, nullcontext
+from typing import Any
+
+import anyio
+import uvicorn
+
+from tracescore.config.types import host_port
+from tracescore.errors import ListenError
+from tracescore.net.asgi import App, Message, Receive, Response, Scope, Send, respond
+
+
+def bind(address: str, setting: str) -> socket.socket:
+    """A bound socket for HOST:PORT; ListenError names the setting when the address is taken or not ours."""
+    host, port = host_port(address)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except (OSError, UnicodeError) as error:  # the latter for names that cannot be one
+        bound.close()
+        why = getattr(error, "strerror", None) or "no such host"
+        hint = _TAKEN if getattr(error, "errno", None) == errno.EADDRINUSE else "set another address"
+        raise ListenError(f"{setting}: cannot listen on {address}: {why}; {hint}") from None
+    bound.set_inheritable(True)
+    return bound
+
+
+_TAKEN = "another tracescore or a collector may be running there: stop it or set another address"
+
+
+def address_of(bound: socket.socket) -> str:
+    """HOST:PORT that the socket really has (port 0 has become a number)."""
+    host, port = bound.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class _Server(uvicorn.Server):
+    def capture_signals(self) -> Any:
+        """Signals belong to the service."""
+        return nullcontext()
+
+
+@asynccontextmanager
+async def serving(app: App, bound: socket.socket, grace: int = 5) -> AsyncIterator[None]:
+    """Serves `app` on `bound` while the block runs; requests in flight are answered before it is left.
+
+    What is not done `grace` seconds later is answered with 503 and Retry-After.
+
+    That is so also when the block is left by an error or a cancellation: the socket is closed.
+    """
+    config = uvicorn.Config(
+        _cut_off(app),
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        ws="none",
+        server_header=False,
+        timeout_graceful_shutdown=grace,
+    )
+    server = _Server(config)
+
+    async def serve() -> None:
+        with anyio.CancelScope(shield=True):  # it ends by `should_exit`: only then does uvicorn close the socket
+            await server.serve([bound])
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(serve)
+        try:
+            while not server.started:  # noqa: ASYNC110 - uvicorn offers no event for it
+                await anyio.sleep(0.005)
+            yield
+        finally:
+            server.should_exit = True
+
+
+def _cut_off(app: App) -> App:
+    """`app`, where a request that uvicorn cancels at the end is told so; uvicorn itself would log a traceback."""
+
+    async def answering(scope: Scope, receive: Receive, send: Send) -> None:
+        begun = False
+
+        async def sending(message: Message) -> None:
+            nonlocal begun
+            begun = True
+            await send(message)
+
+        try:
+            await app(scope, receive, sending)
+        except asyncio.CancelledError:
+            if not begun:
+                headers = (("retry-after", "2"), ("connection", "close"))
+                await respond(send, Response(503, b"stopping; send again later\n", headers=headers))
+
+    return answering

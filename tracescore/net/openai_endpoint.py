@@ -1,0 +1,296 @@
+"""One endpoint that speaks the OpenAI API: connections, concurrency, retries, rate limits and a circuit breaker.
+
+Judge and embedder both talk through it and translate `CallFailed` into their own errors. Of the SDK the HTTP client
+over aiohttp is used, with its connections and proxies, and nothing above it: building a request and reading a reply
+the SDK's way costs more CPU per call than everything else the judge does (tests/benchmarks/judge.py).
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import aiohttp
+import anyio
+import httpx2
+import openai
+import orjson
+
+from tracescore.errors import TracescoreError, UsageError
+from tracescore.net.retry import REAL_TIME, Timing, retry_after
+from tracescore.runtime import Fairness, drop_tracebacks
+
+Cause = Literal["unreachable", "timeout", "rate_limited", "quota", "unfit", "rejected", "too_long", "refused"]
+"""Why a call failed: no answer, too slow, 429, no money left, key or model unknown, parameters not understood,
+more tokens than the model reads, and refused by a content filter."""
+
+CircuitState = Literal["closed", "open", "half_open"]
+
+TRANSIENT: frozenset[Cause] = frozenset({"unreachable", "timeout", "rate_limited"})
+PERMANENT: frozenset[Cause] = frozenset({"quota", "unfit"})
+
+_LONGEST_HOLD = 300.0
+"""Seconds that one Retry-After may keep all calls back: after that the endpoint is asked again, whatever it said."""
+_BACKOFF, _BACKOFF_LIMIT = 0.5, 20.0
+_POLITE = 0.025
+"""Seconds that an answer may wait for its turn: hundreds that come at one moment would let nobody else go on."""
+_TOO_LONG = re.compile(
+    r"context.{0,10}(length|window|size)|(prompt|input|request).{0,30}too (long|large)|too many tokens"
+    r"|reduce the length",
+    re.IGNORECASE,
+)
+_NO_MONEY = re.compile(r"insufficient_(quota|balance|credits?)|billing")
+_CODE = re.compile(r"[\w.-]{1,60}")
+
+_log = logging.getLogger("tracescore.openai_endpoint")
+
+
+class CallFailed(TracescoreError):
+    """A call gave no response that can be read.
+
+    `detail` is safe to log. `said` is the endpoint's own message, which may repeat the request or parts of the
+    key: it is only ever searched for words, never shown. `wait` is what Retry-After asked for, in seconds.
+    """
+
+    def __init__(self, cause: Cause, detail: str, said: str = "", wait: float | None = None) -> None:
+        self.cause: Cause = cause
+        self.detail = detail
+        self.said = said
+        self.wait = wait
+        super().__init__(f"{cause}: {detail}")
+
+
+@dataclass(slots=True)
+class Circuit:
+    """Stops calling an endpoint that cannot answer.
+
+    Opens at once when money or credentials are at fault, and after `limit` failures in a row otherwise; then
+    lets one call through per `hold`, which doubles until that call succeeds. `setting` says in the log whose it is.
+    """
+
+    setting: str
+    clock: Callable[[], float] = time.monotonic
+    limit: int = 10
+    state: CircuitState = "closed"
+    _cause: Cause = "unreachable"
+    _failures: int = 0
+    _hold: float = 0.0
+    _until: float = 0.0
+
+    def enter(self) -> None:
+        """Called before each request; CallFailed while the circuit is open, with the time left in `wait`."""
+        if self.state == "closed":
+            return
+        left = self._until - self.clock()
+        if self.state == "half_open" or left > 0:
+            raise CallFailed(self._cause, "not asked, circuit open", wait=max(left, _BACKOFF))
+        self.state = "half_open"
+
+    def succeeded(self) -> None:
+        """The endpoint answered."""
+        if self.state != "closed":
+            _log.info("event=circuit_closed endpoint=%s cause=%s", self.setting, self._cause)
+        self.state, self._failures, self._hold = "closed", 0, 0.0
+
+    def failed(self, cause: Cause) -> None:
+        """The endpoint did not answer, or answered that it will not."""
+        if cause not in TRANSIENT | PERMANENT:
+            self.succeeded()  # it is there, and refuses this request only
+            return
+        if self.state == "open" or (cause == "rate_limited" and self.state == "closed"):
+            return  # a straggler, or something that Retry-After paces
+        self._failures += 1
+        if cause in PERMANENT or self._failures >= self.limit or self.state == "half_open":
+            first, most = (60.0, 900.0) if cause in PERMANENT else (5.0, 60.0)
+            self._hold = min(most, max(first, self._hold * 2))
+            self._until, self._cause = self.clock() + self._hold, cause
+            self.state = "open"
+            _log.warning("event=circuit_opened endpoint=%s cause=%s hold=%.0fs", self.setting, cause, self._hold)
+
+    def abandoned(self) -> None:
+        """The call was cancelled: a trial that told nothing."""
+        if self.state == "half_open":
+            self.state = "open"
+
+
+Observer = Callable[[Cause | Literal["ok"], float], None]
+"""Told of every request: how it went, and the seconds it took."""
+
+
+class Endpoint:
+    """POSTs JSON to one URL and returns the decoded answer."""
+
+    def __init__(
+        self,
+        url: str,
+        api_key: str,
+        timeout: float,
+        max_concurrency: int,
+        max_retries: int,
+        setting: str,
+        timing: Timing = REAL_TIME,
+    ) -> None:
+        """All requests go to `url`; `setting` names the section of the configuration in error texts and logs.
+
+        Raises UsageError when `url` is none.
+        """
+        # By the user agent the spans of a gateway are known to be about us.
+        headers = {"Content-Type": "application/json", "User-Agent": f"tracescore-{setting}/1"}
+        headers |= {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._client = openai.DefaultAioHttpClient(
+            headers=headers,
+            limits=httpx2.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency),
+            timeout=httpx2.Timeout(timeout, connect=min(timeout, 10.0)),
+            follow_redirects=False,  # they would take the key elsewhere
+        )
+        try:
+            self._url = httpx2.URL(url)
+        except httpx2.InvalidURL as error:
+            raise UsageError(f"{setting}.base_url: {error}; name the address of an endpoint") from None
+        self._timeout = timeout
+        self._max_retries = max_retries
+        self._setting = setting
+        self._slots = anyio.Semaphore(max_concurrency)
+        self._fairness = Fairness()
+        self._not_before = 0.0
+        self._timing = timing
+        self.circuit = Circuit(setting, timing.clock)
+
+    async def post(self, body: Mapping[str, Any], deadline: float, observe: Observer) -> dict[str, Any]:
+        """The answer to `body` as JSON, after as many tries as the settings and `deadline` (by the clock) allow.
+
+        Raises CallFailed.
+        """
+        try:
+            content = orjson.dumps(body)
+        except TypeError:  # its text quotes what could not be written
+            raise CallFailed("rejected", "the request cannot be written as JSON") from None
+        request = self._client.build_request("POST", self._url, content=content)
+        for attempt in range(self._max_retries + 1):
+            try:
+                await self._pause(self._not_before - self._timing.clock(), deadline, None)
+                self.circuit.enter()
+                payload = await self._once(request, deadline, observe)
+            except CallFailed as failure:
+                if failure.cause not in TRANSIENT or attempt == self._max_retries:
+                    raise
+                backoff = min(_BACKOFF_LIMIT, _BACKOFF * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
+                await self._pause(backoff if failure.wait is None else failure.wait, deadline, failure)
+            else:
+                await self._fairness.idle(until=time.monotonic() + _POLITE)
+                return payload
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def close(self) -> None:
+        """Releases the connections."""
+        await self._client.aclose()
+
+    async def _pause(self, seconds: float, deadline: float, failure: CallFailed | None) -> None:
+        """Waits without holding a slot; raises `failure` at once when the deadline would pass meanwhile."""
+        if seconds <= 0:
+            return
+        if self._timing.clock() + seconds >= deadline:
+            too_long = "the endpoint asked to wait for longer than the deadline"
+            try:
+                raise failure or CallFailed("rate_limited", too_long, wait=seconds)
+            finally:
+                del failure  # its traceback holds this frame
+        await self._timing.sleep(seconds)
+
+    async def _once(self, request: httpx2.Request, deadline: float, observe: Observer) -> dict[str, Any]:
+        started: float | None = None
+        outcome: Cause | Literal["ok"] | None = None
+        try:
+            with anyio.fail_after(max(0.0, deadline - self._timing.clock())):
+                async with self._slots:
+                    started = self._timing.clock()
+                    payload = await self._send(request)
+            outcome = "ok"
+        except CallFailed as failure:
+            outcome = failure.cause
+            if failure.cause == "rate_limited" and failure.wait is not None:
+                self._not_before = max(self._not_before, self._timing.clock() + min(failure.wait, _LONGEST_HOLD))
+            raise
+        except TimeoutError:
+            outcome = "timeout"
+            raise CallFailed("timeout", "the deadline of the interaction has passed") from None
+        finally:
+            self._record(outcome if started is not None else None)
+            if started is not None and outcome is not None:
+                observe(outcome, self._timing.clock() - started)
+        return payload
+
+    def _record(self, outcome: Cause | Literal["ok"] | None) -> None:
+        if outcome is None:
+            self.circuit.abandoned()
+        elif outcome == "ok":
+            self.circuit.succeeded()
+        else:
+            self.circuit.failed(outcome)
+
+    async def _send(self, request: httpx2.Request) -> dict[str, Any]:
+        """One request; CallFailed says in our own words what went wrong."""
+        try:
+            with anyio.fail_after(self._timeout):
+                response = await self._client.send(request)
+        except (httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            drop_tracebacks(error)
+            # A ConnectTimeout is also what the transport says of a lost connection.
+            slow = isinstance(error, TimeoutError | httpx2.TimeoutException)
+            if slow and not isinstance(error, httpx2.ConnectTimeout):
+                raise CallFailed("timeout", f"no answer within {self._timeout:g} s") from None
+            raise CallFailed("unreachable", "connection lost or not made") from None
+        return self._decoded(response)
+
+    def _decoded(self, response: httpx2.Response) -> dict[str, Any]:
+        """The answer; CallFailed where its status or its body is an error."""
+        try:
+            payload = orjson.loads(response.content)
+        except orjson.JSONDecodeError:
+            payload = _loads_with_halves(response.content)
+        if not response.is_success:
+            body = payload.get("error", payload) if isinstance(payload, dict) else payload
+            raise self._refusal(response.status_code, body, response.headers)
+        if not isinstance(payload, dict):
+            raise CallFailed("unfit", f"the answer is not a JSON object; check {self._setting}.base_url")
+        error = payload.get("error")
+        if error and "choices" not in payload and "data" not in payload:  # some gateways say 200 and then no
+            status = error.get("code") if isinstance(error, dict) else None
+            raise self._refusal(status if isinstance(status, int) else 500, error, response.headers)
+        return payload
+
+    def _refusal(self, status: int, body: object, headers: Mapping[str, str]) -> CallFailed:
+        """An error status as a cause."""
+        body = body if isinstance(body, dict) else {}
+        said = str(body.get("message") or "")
+        code = str(body.get("code") or body.get("type") or "")
+        shown = f"HTTP {status}" + (f" {code}" if _CODE.fullmatch(code) else "")
+        if status == 402 or _NO_MONEY.search(code):
+            return CallFailed("quota", f"{shown}: the account has no credit left", said)
+        if status == 429:
+            return CallFailed("rate_limited", shown, said, retry_after(headers))
+        if status in {408, 409, 425} or status >= 500:
+            return CallFailed("unreachable", shown, said, retry_after(headers))
+        if status in {401, 403}:
+            return CallFailed("unfit", f"{shown}: not let in; check {self._setting}.api_key", said)
+        if status in {404, 405} or 300 <= status < 400:
+            return CallFailed("unfit", f"{shown}: not there; check {self._setting}.base_url and .model", said)
+        if "content_filter" in code or "content_policy" in code:
+            return CallFailed("refused", f"{shown}: refused by a content filter", said)
+        if status == 413 or "context_length" in code or _TOO_LONG.search(said):
+            return CallFailed("too_long", f"{shown}: longer than the model reads", said)
+        return CallFailed("rejected", f"{shown}: request not understood", f"{said} {body.get('param') or ''}")
+
+
+def _loads_with_halves(content: bytes) -> Any:
+    """JSON that orjson refuses for half of a character pair, as JavaScript cuts texts; None for all else."""
+    try:
+        return orjson.loads(json.dumps(json.loads(content), ensure_ascii=False).encode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,1 @@
+"""Bytes <-> spans: whatever reads OTLP (receiver, pipeline, inspect, gold) reads it here."""

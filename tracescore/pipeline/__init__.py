@@ -1,0 +1,1 @@
+"""The stages between the parts and what holds them together: nothing accepted is lost, nothing counted twice."""

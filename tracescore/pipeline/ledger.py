@@ -1,0 +1,215 @@
+"""The ledger: what was read, and what became of every evaluation. Nothing leaves the flow without an entry here."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+
+from tracescore.exporters.prometheus.histogram import Buckets
+from tracescore.model import (
+    FAIL_REASONS,
+    MEASURES,
+    SHED_REASONS,
+    SKIP_REASONS,
+    STATES,
+    Clock,
+    Interaction,
+    Measure,
+    Outcome,
+    Reason,
+    Result,
+    Score,
+    ShedReason,
+    State,
+    outcome_of,
+)
+
+Ending = tuple[Outcome, Reason | Literal[""]]
+"""An outcome and its reason; a score has none."""
+
+ENDINGS: tuple[Ending, ...] = (
+    ("scored", ""),
+    *((outcome_of(reason), reason) for reason in (*SKIP_REASONS, *FAIL_REASONS, *SHED_REASONS)),
+)
+
+_LAG_BUCKETS = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What became of one measure's evaluations; `reasons` counts those that gave no score."""
+
+    scored: int
+    pending: int
+    reasons: Mapping[Reason, int]
+
+    def by_reason(self, outcome: Outcome) -> list[tuple[Reason, int]]:
+        """The reasons of one outcome that occurred, the most frequent first."""
+        found = [(reason, n) for reason, n in self.reasons.items() if n and outcome_of(reason) == outcome]
+        return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+
+    def total(self, outcome: Outcome) -> int:
+        """How many ended with this outcome."""
+        return self.scored if outcome == "scored" else sum(count for _, count in self.by_reason(outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What came in and what became of it, at one moment: spans received, interactions read, evaluations started."""
+
+    spans: int = 0
+    interactions: Mapping[State, int] = field(default_factory=dict)
+    evaluations: Mapping[Measure, Tally] = field(default_factory=dict)
+
+
+class Ledger:
+    """Counts interactions by state and evaluations by outcome.
+
+    At every scrape, per measure: started = the sum of the outcomes + pending. That holds by construction: an
+    evaluation that ends without having been announced counts as started when it ends, and pending is the
+    number of those that were announced and have not ended.
+    """
+
+    def __init__(self, registry: CollectorRegistry, clock: Clock = time.time) -> None:
+        self._clock = clock
+        self._read: Counter[State] = Counter()
+        self._started: Counter[Measure] = Counter()
+        self._ended: Counter[tuple[Measure, Ending]] = Counter()
+        self._pending: dict[Measure, dict[str, float]] = {measure: {} for measure in MEASURES}
+        self._lag = Buckets(_LAG_BUCKETS)
+        self._epochs: dict[str, int] = {}
+        registry.register(self)
+
+    def read(self, interaction: Interaction) -> None:
+        """An interaction was read from a trace."""
+        self._read[interaction.state] += 1
+
+    def started(self, interaction: Interaction, measures: Iterable[Measure], since: float | None = None) -> None:
+        """The interaction waits for the evaluation of `measures`, `since` an earlier time or now."""
+        for measure in measures:
+            if interaction.key not in self._pending[measure]:
+                self._pending[measure][interaction.key] = self._clock() if since is None else since
+                self._started[measure] += 1
+
+    def finished(self, result: Result) -> None:
+        """Every evaluation in `result` has ended, with a score or without."""
+        interaction = result.interaction
+        self._epochs[result.judge] = max(result.epoch, self._epochs.get(result.judge, 0))
+        for each in result.evaluations:
+            ending: Ending = ("scored", "") if isinstance(each, Score) else (each.outcome, each.reason)
+            self._end(interaction, each.measure, ending)
+        if interaction.end_unix_nano and result.evaluations:
+            self._lag.observe(max(0.0, (result.finished or self._clock()) - interaction.end_unix_nano / 1e9))
+
+    def shed(self, interaction: Interaction, measures: Iterable[Measure], reason: ShedReason) -> None:
+        """The evaluation of `measures` will never be tried."""
+        for measure in measures:
+            self._end(interaction, measure, ("shed", reason))
+
+    def latest_epoch(self, judge: str) -> int | None:
+        """The highest epoch of this judge that a result was of; None without a result of it."""
+        return self._epochs.get(judge)
+
+    def snapshot(self, spans: int = 0) -> Snapshot:
+        """The counts at this moment; `spans` is how many were received."""
+        return Snapshot(spans, {state: self._read[state] for state in STATES}, self.evaluations())
+
+    def evaluations(self) -> Mapping[Measure, Tally]:
+        """What became of the evaluations so far, by measure; those never started are left out."""
+        return {
+            measure: Tally(
+                scored=self._ended[measure, ENDINGS[0]],
+                pending=len(self._pending[measure]),
+                reasons={reason: self._ended[measure, (outcome, reason)] for outcome, reason in ENDINGS if reason},
+            )
+            for measure in MEASURES
+            if self._started[measure]
+        }
+
+    def collect(self) -> Sequence[Metric]:
+        """All families at one moment; called by the registry."""
+        return [self._interactions(), self._endings(), *self._open(), self._lags()]
+
+    def totals(self) -> dict[str, Any]:
+        """What the counters show, as plain data for `resume`."""
+        return {
+            "read": dict(self._read),
+            "ended": [[measure, *ending, count] for (measure, ending), count in self._ended.items()],
+            "lag": self._lag.totals(),
+            "epochs": dict(self._epochs),
+        }
+
+    def resume(self, totals: Mapping[str, Any]) -> None:
+        """Goes on from the totals of an earlier process; what was pending there has to be announced again.
+
+        Totals of another shape change nothing; see `Continuing.resume`.
+        """
+        read: dict[State, int] = {state: int(count) for state, count in totals["read"].items()}
+        ended = [(measure, (outcome, reason), int(count)) for measure, outcome, reason, count in totals["ended"]]
+        epochs = {judge: int(epoch) for judge, epoch in totals.get("epochs", {}).items()}
+        self._lag.resume(totals["lag"])
+        self._epochs.update(epochs)
+        self._read.update(read)
+        for measure, ending, count in ended:
+            self._ended[measure, ending] += count
+            self._started[measure] += count
+
+    def _end(self, interaction: Interaction, measure: Measure, ending: Ending) -> None:
+        if self._pending[measure].pop(interaction.key, None) is None:
+            self._started[measure] += 1
+        self._ended[measure, ending] += 1
+
+    def _interactions(self) -> Metric:
+        read = CounterMetricFamily(
+            "tracescore_interactions", "Interactions read from traces, by state.", labels=["state"]
+        )
+        for state in STATES:
+            read.add_metric([state], self._read[state])
+        return read
+
+    def _endings(self) -> Metric:
+        ended = CounterMetricFamily(
+            "tracescore_evaluations",
+            "Evaluations that ended, by outcome and the reason why there is no score.",
+            labels=["measure", "outcome", "reason"],
+        )
+        for measure in MEASURES:
+            for ending in ENDINGS:
+                ended.add_metric([measure, *ending], self._ended[measure, ending])
+        return ended
+
+    def _lags(self) -> Metric:
+        family = HistogramMetricFamily(
+            "tracescore_evaluations_lag_seconds", "From the end of an interaction to the end of its evaluation."
+        )
+        self._lag.add_to(family, [])
+        return family
+
+    def _open(self) -> list[Metric]:
+        started = CounterMetricFamily(
+            "tracescore_evaluations_started",
+            "Evaluations announced: those that ended and those pending.",
+            labels=["measure"],
+        )
+        pending = GaugeMetricFamily(
+            "tracescore_evaluations_pending", "Evaluations announced and not ended.", labels=["measure"]
+        )
+        oldest = GaugeMetricFamily(
+            "tracescore_evaluations_oldest_pending_seconds",
+            "Age of the oldest pending evaluation; 0 without one.",
+            labels=["measure"],
+        )
+        now = self._clock()
+        for measure in MEASURES:
+            waiting = self._pending[measure]
+            started.add_metric([measure], self._started[measure])
+            pending.add_metric([measure], len(waiting))
+            oldest.add_metric([measure], max(0.0, now - next(iter(waiting.values()), now)))
+        return [started, pending, oldest]
