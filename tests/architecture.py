@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import statistics
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +65,17 @@ def functions() -> Iterator[tuple[int, str]]:
                 body = node.body[1:] if ast.get_docstring(node) else node.body
                 lines = (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
                 yield lines, f"{file.relative_to(PACKAGE)}:{node.lineno} {node.name}"
+
+
+def type_names(file: Path) -> set[str]:
+    """The public classes and aliases of types that a module defines; an alias is a name in CamelCase."""
+    names: set[str] = set()
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign):
+            names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return {name for name in names if re.fullmatch(r"[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*", name)}
 
 
 def beside() -> list[str]:

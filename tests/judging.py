@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from tests.openai_server import OpenAIServer
 from tests.scripted import TableEmbedder
 from tests.timing import Hours
-from tracescore import config
+from tracescore.config import OpenAIJudgeConfig
 from tracescore.errors import JudgeError
 from tracescore.judge import build_judge
 from tracescore.judge.client import OpenAIJudge
@@ -35,7 +35,7 @@ class Built:
         """With `hours`, time passes only there; without, the judge is the one that the service builds."""
         given = {"kind": "openai", "model": "m", "base_url": server.url, "max_retries": 1} | settings
         self.registry = CollectorRegistry()
-        chosen = config.OpenAIJudge(**given)
+        chosen = OpenAIJudgeConfig(**given)
         if hours is None:
             self.judge = build_judge(chosen, embedder, self.registry)
         else:

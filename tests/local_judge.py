@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tracescore import config, formulas
+from tracescore import formulas
+from tracescore.config import EmbeddedJudgeConfig, LocalEmbedderConfig
 from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
 from tracescore.judge.embedded import EmbeddedJudge
 from tracescore.judge.operations import Vocabulary
@@ -26,13 +27,13 @@ CREDITS = {"covered": 1.0, "partial": 0.5, "missing": 0.0}
 @cache
 def embedder() -> SentenceTransformersEmbedder:
     """The default local embedder."""
-    return SentenceTransformersEmbedder(config.LocalEmbedder())
+    return SentenceTransformersEmbedder(LocalEmbedderConfig())
 
 
 @cache
 def judge() -> EmbeddedJudge:
     """The default judge."""
-    return EmbeddedJudge(config.EmbeddedJudge(), embedder())
+    return EmbeddedJudge(EmbeddedJudgeConfig(), embedder())
 
 
 def rows(name: str, kind: str) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from typing import Any
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from tests.openai_server import OpenAIServer, openai_server
-from tracescore.config import Config, OpenAIEmbedder, OpenAIJudge
+from tracescore.config import Config, OpenAIEmbedderConfig, OpenAIJudgeConfig
 from tracescore.exporters.prometheus.exposition import Health, metrics_app
 from tracescore.model import LIVE_MEASURES, Clock, Interaction, Measure, Result, Score, Unscored
 from tracescore.net.listener import address_of, bind, serving
@@ -24,8 +24,8 @@ class Replica:
     """The parts of a service without its traffic; `address` is where its /metrics is."""
 
     def __init__(self, portal: BlockingPortal, models: str, clock: Clock = time.time, **settings: Any) -> None:
-        judge = OpenAIJudge(kind="openai", model="m", name=JUDGE, base_url=models, max_retries=0)
-        embedder = OpenAIEmbedder(kind="openai", model="m", base_url=models)
+        judge = OpenAIJudgeConfig(kind="openai", model="m", name=JUDGE, base_url=models, max_retries=0)
+        embedder = OpenAIEmbedderConfig(kind="openai", model="m", base_url=models)
         self.service = Service(Config(judge=judge, embedder=embedder, **settings), clock)
         self.portal = portal
         self.registry = self.service.registry

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracescore import interactions
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.model import Interaction, LogRecord, Span, SpanEvent, Trace
 
 INTERNAL, SERVER, CLIENT = 1, 2, 3
@@ -73,11 +73,11 @@ def trace(*roots: Made, trace_id: str = "trace") -> Trace:
 
 def read(made: Trace, **settings: Any) -> list[Interaction]:
     """The interactions of a trace; `settings`: question, answer, contexts, tenant."""
-    return list(interactions.read(made, Interactions(**settings)).interactions)
+    return list(interactions.read(made, InteractionsConfig(**settings)).interactions)
 
 
 def genai_spans(made: Trace) -> int:
-    return interactions.read(made, Interactions()).genai_spans
+    return interactions.read(made, InteractionsConfig()).genai_spans
 
 
 def messages(*turns: tuple[str, str]) -> str:

@@ -45,6 +45,37 @@ STAGES: dict[str, set[str]] = {
 }
 """What stages, and the places where they meet, import beside the ground; the service and the command line may any."""
 
+TWICE = {
+    "Admits",
+    "Asking",
+    "Change",
+    "Comparison",
+    "Contexts",
+    "Found",
+    "Group",
+    "Held",
+    "Kind",
+    "Labels",
+    "Message",
+    "Outcome",
+    "Parsed",
+    "Population",
+    "Question",
+    "Read",
+    "Reading",
+    "Report",
+    "Request",
+    "Row",
+    "Sample",
+    "Send",
+    "Service",
+    "Signal",
+    "State",
+    "Tally",
+    "Verdict",
+}
+"""Public type names that more than one module defines. The list only shrinks."""
+
 FREE = {"service", "cli", "__main__"}
 
 
@@ -83,6 +114,18 @@ def test_nothing_grows_out_of_sight(figure: str) -> None:
 @pytest.mark.parametrize("name", ["utils", "core", "common", "helpers", "base", "manager"])
 def test_no_room_without_a_subject(name: str) -> None:
     assert not [file for file in PACKAGE.rglob("*.py") if name in file.relative_to(PACKAGE).with_suffix("").parts]
+
+
+def test_no_public_type_name_stands_twice() -> None:
+    """Classes and aliases of types; what a module keeps to itself has a name that begins with an underscore."""
+    named: dict[str, set[str]] = {}
+    for file in architecture.files():
+        for name in architecture.type_names(file):
+            named.setdefault(name, set()).add(str(file.relative_to(PACKAGE)))
+    twice = {name: sorted(where) for name, where in named.items() if len(where) > 1}
+    new = {name: where for name, where in twice.items() if name not in TWICE}
+    assert not new, f"choose another name for one of each: {new}"
+    assert twice.keys() >= TWICE, f"take {sorted(TWICE - twice.keys())} out of TWICE: they stand once now"
 
 
 def test_the_tree_of_errors_is_whole() -> None:

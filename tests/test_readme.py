@@ -15,9 +15,15 @@ from typer.main import get_command
 
 from tests.sample_app import provider
 from tracescore.cli.main import app
-from tracescore.config import Config, Interactions
+from tracescore.config import Config, InteractionsConfig
 from tracescore.config.file import parse
-from tracescore.config.gold import Gold, HttpTarget, OpenAITarget, PythonTarget, TraceTarget
+from tracescore.config.gold import (
+    GoldConfig,
+    HttpTargetConfig,
+    OpenAITargetConfig,
+    PythonTargetConfig,
+    TraceTargetConfig,
+)
 from tracescore.gold.items import load
 from tracescore.gold.results import GOLD_MEASURES
 from tracescore.interactions import read
@@ -46,7 +52,7 @@ def test_every_setting_of_the_gold_set_is_shown() -> None:
     section = (
         README.split("## The gold set")[1].split("\n## Judges")[0] + README.split("# gold: ")[1].split("shutdown")[0]
     )
-    for settings in (Gold, HttpTarget, OpenAITarget, PythonTarget, TraceTarget):
+    for settings in (GoldConfig, HttpTargetConfig, OpenAITargetConfig, PythonTargetConfig, TraceTargetConfig):
         missing = {name for name in settings.model_fields if not re.search(rf"\b{name}\b", section)}
         assert not missing, settings
 
@@ -69,7 +75,7 @@ def test_the_spans_shown_are_read_as_a_complete_interaction() -> None:
     body = encode_spans(memory.get_finished_spans()).SerializeToString()
     spans = split_traces(body, lambda _: True).spans
     trace = decode(RawTrace(spans[0].trace_id, tuple(spans), (), "complete"))
-    (found,) = read(trace, Interactions()).interactions
+    (found,) = read(trace, InteractionsConfig()).interactions
     assert (found.state, found.question, found.answer) == ("complete", names["question"], names["answer"])
     assert list(found.contexts) == names["passages"]
 

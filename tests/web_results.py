@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from tests import results
 from tests.results import NOW
-from tracescore.config import Web
+from tracescore.config import WebConfig
 from tracescore.interactions import content_switch
 from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
 from tracescore.pipeline.ledger import Snapshot, Tally
@@ -73,9 +73,9 @@ LEDGER = Snapshot(
 )
 
 
-def pages(settings: Web | None = None, ledger: Snapshot = LEDGER, keep: int = 100) -> Pages:
+def pages(settings: WebConfig | None = None, ledger: Snapshot = LEDGER, keep: int = 100) -> Pages:
     return Pages(
-        settings or Web(keep=keep),
+        settings or WebConfig(keep=keep),
         lambda: ledger,
         lambda: NOW,
         CollectorRegistry(),

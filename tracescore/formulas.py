@@ -121,7 +121,7 @@ def clip(value: float) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class WindowEstimate:
     """What a window says about the mean score; None where it holds too little to say it.
 
     `lower` and `upper` bound the mean at 95 %; `worst` and `best` are the means if everything that could not be
@@ -273,7 +273,7 @@ def mcnemar_p(worse: int, better: int) -> float:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class MeanEstimate:
     """A mean with its 95 % limits; from how many answers, as equally weighted ones."""
 
     mean: float
@@ -298,7 +298,7 @@ def mean_and_variance(
 
 def corrected_mean(
     labels: ArrayLike, scores: ArrayLike, weights: ArrayLike, others: tuple[float, float] | None = None
-) -> Known:
+) -> MeanEstimate:
     """The mean that people would give, from labels of some answers and the judge's scores of many others.
 
     `labels` and `scores` of the n answers that people labelled lie in [0, 1]; their `weights` are 1 / (probability of
@@ -322,17 +322,17 @@ def corrected_mean(
     made_up = (float(w.max()) / total) ** 2 * (label**2 + (1 - label) ** 2)
     error = math.sqrt(float((rest * rest).sum()) + made_up + k * k * variance)
     margin = NormalDist().inv_cdf(0.975) * error
-    return Known(clip(mean), clip(mean - margin), clip(mean + margin), effective_count(w))
+    return MeanEstimate(clip(mean), clip(mean - margin), clip(mean + margin), effective_count(w))
 
 
-def judge_difference(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike) -> Known:
+def judge_difference(labels: ArrayLike, scores: ArrayLike, weights: ArrayLike) -> MeanEstimate:
     """Mean of score - label in [-1, 1], above 0 where the judge is too kind; limits by Gaffke. Shapes (n,), n > 0."""
     w = np.asarray(weights, dtype=np.float64)
     off = np.asarray(scores, dtype=np.float64) - np.asarray(labels, dtype=np.float64)
-    return Known(*_mean_within(off, w, -1.0, 1.0), effective_count(w))
+    return MeanEstimate(*_mean_within(off, w, -1.0, 1.0), effective_count(w))
 
 
-def agreement(agreed: ArrayLike, verdicts: ArrayLike, weights: ArrayLike) -> Known:
+def agreement(agreed: ArrayLike, verdicts: ArrayLike, weights: ArrayLike) -> MeanEstimate:
     """Share of the verdicts in which judge and people agree.
 
     Of each of n answers: how many verdicts `agreed`, of how many `verdicts` (> 0), and its weight; shapes (n,), n > 0.
@@ -340,7 +340,7 @@ def agreement(agreed: ArrayLike, verdicts: ArrayLike, weights: ArrayLike) -> Kno
     """
     count = np.asarray(verdicts, dtype=np.float64)
     w = np.asarray(weights, dtype=np.float64) * count
-    return Known(*_mean_within(np.asarray(agreed, dtype=np.float64) / count, w, 0.0, 1.0), effective_count(w))
+    return MeanEstimate(*_mean_within(np.asarray(agreed, dtype=np.float64) / count, w, 0.0, 1.0), effective_count(w))
 
 
 def _mean_within(values: Vector, w: Vector, lowest: float, highest: float) -> tuple[float, float, float]:

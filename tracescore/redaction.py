@@ -15,7 +15,7 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter
 
-from tracescore.config import ReadyMade, Redaction
+from tracescore.config import ReadyMade, RedactionConfig
 from tracescore.config.types import compiled
 from tracescore.model import Interaction
 
@@ -40,7 +40,7 @@ class _Pattern:
 class Redactor:
     """Replaces what the patterns find by `[name of the pattern]`, and counts it."""
 
-    def __init__(self, settings: Redaction, registry: CollectorRegistry) -> None:
+    def __init__(self, settings: RedactionConfig, registry: CollectorRegistry) -> None:
         counter = Counter("tracescore_redaction_replaced", "Replacements in texts.", ["pattern"], registry=registry)
         finders: dict[str, Find] = {name: _READY_MADE[name] for name in _READY_MADE if name in settings.patterns}
         finders |= {name: partial(_matches, compiled(pattern)) for name, pattern in settings.custom.items()}

@@ -20,7 +20,7 @@ from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from tracescore.config import DEFAULT_RULE, Sampling, SamplingRule
+from tracescore.config import DEFAULT_RULE, SamplingConfig, SamplingRuleConfig
 from tracescore.model import REMEMBERED_TRACES, AttributeValue, Clock, Interaction
 
 _RANGE = 2**64
@@ -31,7 +31,7 @@ _MEMORY = 60.0
 class Sampler:
     """Decides by the first rule that matches; a rate limit lowers all ratios, visibly, instead of dropping."""
 
-    def __init__(self, settings: Sampling, registry: CollectorRegistry, clock: Clock) -> None:
+    def __init__(self, settings: SamplingConfig, registry: CollectorRegistry, clock: Clock) -> None:
         self._settings, self._clock = settings, clock
         key = hashlib.sha256(settings.salt.encode()).digest()
         self._hash = hashlib.blake2b(digest_size=8, key=key)  # copied for each id: that is half the work of a new one
@@ -85,7 +85,7 @@ class Sampler:
         return factor
 
 
-def matches(rule: SamplingRule, interaction: Interaction) -> bool:
+def matches(rule: SamplingRuleConfig, interaction: Interaction) -> bool:
     """Whether everything that the rule names fits."""
     found = {
         "service": interaction.service,

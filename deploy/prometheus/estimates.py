@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tracescore.config.drift import Drift
+from tracescore.config.drift import DriftConfig
 from tracescore.model import LIVE_MEASURES
 
 Rule = dict[str, Any]
@@ -44,7 +44,7 @@ SUMS = (
     "weight_squared_score_squared",
     "below_target_weight",
 )
-MIN_COUNT = Drift().min_count
+MIN_COUNT = DriftConfig().min_count
 """Effective scores that a window needs before it says anything."""
 
 DEPLOYMENT = "namespace, job"

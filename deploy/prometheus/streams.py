@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from tracescore.config.drift import Drift
+from tracescore.config.drift import DriftConfig
 from tracescore.model import Measure
 
 TARGET = {"instance": "10.0.0.1:9464", "job": "tracescore", "namespace": "rag", "pod": "a", "service": "tracescore"}
 """Labels that an operator gives a scrape target."""
 APP = {"service_name": "shop", "deployment_environment": "prod", "judge": "gpt"}
 READY = {"tracescore_judge_ready": "1x600"}
-TARGETS = Drift().targets
+TARGETS = DriftConfig().targets
 
 Series = dict[str, str]
 Case = dict[str, Any]

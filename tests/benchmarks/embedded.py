@@ -19,7 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from tracescore import config, formulas
+from tracescore import formulas
+from tracescore.config import EmbeddedJudgeConfig, LocalEmbedderConfig
 from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
 from tracescore.judge.embedded import EmbeddedJudge
 from tracescore.judge.embedded.sentences import claims
@@ -57,8 +58,8 @@ class Bench:
     """The judge and its model, asked by blocking calls."""
 
     def __init__(self) -> None:
-        self.embedder = SentenceTransformersEmbedder(config.LocalEmbedder())
-        self.judge = EmbeddedJudge(config.EmbeddedJudge(), self.embedder)
+        self.embedder = SentenceTransformersEmbedder(LocalEmbedderConfig())
+        self.judge = EmbeddedJudge(EmbeddedJudgeConfig(), self.embedder)
 
     def support(self, row: Row) -> tuple[float, float]:
         """Mean support of the claims by their length, and the share that is supported."""

@@ -30,7 +30,7 @@ from aiohttp import web
 from prometheus_client import CollectorRegistry
 
 from tests.openai_server import Reply, Request, openai_server
-from tracescore import config
+from tracescore.config import EvaluatorsConfig, OpenAIJudgeConfig
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.formulas import Vector
 from tracescore.judge import build_judge
@@ -177,14 +177,14 @@ async def _one(url: str) -> None:
 
 
 def _judge(url: str, in_flight: int, deadline: float):
-    settings = config.OpenAIJudge(
+    settings = OpenAIJudgeConfig(
         kind="openai", model="mock", base_url=url, max_concurrency=in_flight, deadline=f"{deadline}s"
     )
     return build_judge(settings, None, CollectorRegistry())
 
 
 def _evaluators():
-    return build_evaluators(LIVE_MEASURES, config.Evaluators(), TableEmbedder())
+    return build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), TableEmbedder())
 
 
 async def client(url: str, in_flight: int, numbers: range) -> None:

@@ -145,8 +145,7 @@ async def serve_ours() -> None:
     from prometheus_client import CollectorRegistry
 
     from tracescore.assembly import Assembly
-    from tracescore.config import Assembly as AssemblySettings
-    from tracescore.config import Receiver, Sampling
+    from tracescore.config import AssemblyConfig, ReceiverConfig, SamplingConfig
     from tracescore.interactions import MARKERS
     from tracescore.net.listener import address_of, bind, serving
     from tracescore.otlp.decode import decode
@@ -158,7 +157,7 @@ async def serve_ours() -> None:
 
     keep_freed_memory()
     registry = CollectorRegistry()
-    assembly = Assembly(AssemblySettings.model_validate({"idle": "500ms"}), MARKERS, registry, time.time)
+    assembly = Assembly(AssemblyConfig.model_validate({"idle": "500ms"}), MARKERS, registry, time.time)
 
     class Sink:
         """Straight into assembly, without the keeper and its spool."""
@@ -169,7 +168,9 @@ async def serve_ours() -> None:
         def take(spans, logs, _withheld=()) -> None:
             assembly.take(spans, logs)
 
-    intake = Intake(Receiver(), Sink(), Sampler(Sampling(ratio=ADMITTED), registry, time.time).admits, registry)
+    intake = Intake(
+        ReceiverConfig(), Sink(), Sampler(SamplingConfig(ratio=ADMITTED), registry, time.time).admits, registry
+    )
     bound = bind("127.0.0.1:0", "receiver.http.listen")
     async with serving(HttpReceiver(intake), bound), serving_grpc(intake, "127.0.0.1:0") as address:
         gc.freeze()

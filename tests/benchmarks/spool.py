@@ -34,8 +34,7 @@ async def serve(path: str) -> None:
     from prometheus_client import CollectorRegistry
 
     from tracescore.assembly import Assembly
-    from tracescore.config import Assembly as AssemblySettings
-    from tracescore.config import Config, Spool
+    from tracescore.config import AssemblyConfig, Config, SpoolConfig
     from tracescore.interactions import MARKERS
     from tracescore.interactions.deduplication import Once
     from tracescore.net.listener import address_of, bind, serving
@@ -46,8 +45,8 @@ async def serve(path: str) -> None:
     from tracescore.spool import build_spool
 
     registry = CollectorRegistry()
-    settings = AssemblySettings.model_validate({"idle": "300ms", "orphan_idle": "300ms"})
-    config = Config(assembly=settings, spool=Spool(path=path or None))
+    settings = AssemblyConfig.model_validate({"idle": "300ms", "orphan_idle": "300ms"})
+    config = Config(assembly=settings, spool=SpoolConfig(path=path or None))
     assembly = Assembly(config.assembly, MARKERS, registry, time.time)
     spool = build_spool(config.spool, registry)
     keeper = Keeper(spool, config, assembly, Once(registry), Ledger(registry), [], time.time)

@@ -12,8 +12,7 @@ from prometheus_client import CollectorRegistry
 from tests.captures.loading import NAMES, expected, raw_traces, traces
 from tests.spans import INTERNAL, SERVER, genai_spans, read
 from tracescore.assembly import Assembly
-from tracescore.config import Assembly as Settings
-from tracescore.config import Forward
+from tracescore.config import AssemblyConfig, ForwardConfig
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.hold import Hold
 from tracescore.interactions import MARKERS, content_switch
@@ -159,8 +158,8 @@ def _merged(name: str, kind: int | None) -> Trace:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_span_that_scores_attach_to_is_known_as_such_before_it_is_read(name: str) -> None:
-    marked = Assembly(Settings(), MARKERS, CollectorRegistry(), lambda: 0.0).marked
-    forward = Forward.model_validate({"http": "http://127.0.0.1:9", "attach": "hold"})
+    marked = Assembly(AssemblyConfig(), MARKERS, CollectorRegistry(), lambda: 0.0).marked
+    forward = ForwardConfig.model_validate({"http": "http://127.0.0.1:9", "attach": "hold"})
     hold = Hold(forward, Forwarder(forward, CollectorRegistry()), marked, CollectorRegistry(), lambda: 0.0)
     kept = {span_id for trace in raw_traces(name) for _, span_id in hold.wanted(trace.spans)}
     assert {interaction.span_id for interaction in _read(name)} <= {span_id.hex() for span_id in kept}

@@ -23,7 +23,7 @@ from tests.live import BAD, GOOD, JUDGE, Deployment, alerting, deployment
 from tests.openai_server import Reply, by
 from tests.servers import PrometheusServer
 from tracescore.cli import page_client
-from tracescore.config import Web
+from tracescore.config import WebConfig
 from tracescore.drift.observations import NAMES
 from tracescore.model import LIVE_MEASURES
 
@@ -171,7 +171,7 @@ def _pin_baselines(run: Deployment) -> None:
     for each in run.replicas:
         page = f"http://{each.addresses['page']}"
         for name in NAMES:
-            page_client.ask(Web(), page, "/api/baseline", {"action": "pin", "detector": name, "at": 0.95})
+            page_client.ask(WebConfig(), page, "/api/baseline", {"action": "pin", "detector": name, "at": 0.95})
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from tests.servers import binary
 from tests.showcase import replicas
 from tracescore.config import Config
 from tracescore.config.file import load
-from tracescore.config.gold import Gold, HttpTarget
+from tracescore.config.gold import GoldConfig, HttpTargetConfig
 from tracescore.config.types import host_port, is_loopback
 from tracescore.exporters.otlp.messages import evaluation_span
 from tracescore.model import LIVE_MEASURES, Score
@@ -81,7 +81,7 @@ def test_every_metric_named_in_rules_and_dashboards_is_exposed(tmp_path: Path) -
         replica.ask_judge()
         families = list(replica.registry.collect())
     (tmp_path / "gold.yaml").write_text("[{question: q, reference: r}]")
-    section = Gold(set=str(tmp_path / "gold.yaml"), target=HttpTarget(kind="http", url="http://elsewhere"))
+    section = GoldConfig(set=str(tmp_path / "gold.yaml"), target=HttpTargetConfig(kind="http", url="http://elsewhere"))
     families += Service(Config(gold=section)).registry.collect()
     exposed = {sample.name for family in families for sample in family.samples}
     exposed |= {family.name for family in families if family.type == "gauge"}  # one has no series before anything moves

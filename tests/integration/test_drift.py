@@ -20,8 +20,8 @@ from tests.openai_server import OpenAIServer, Reply, Request, openai_server, sen
 from tests.results import SettableClock, interaction
 from tests.servers import PrometheusServer, wait
 from tests.showcase import JUDGE, Replica, replicas
-from tracescore.config import Sampling
-from tracescore.config.drift import Baseline, Drift
+from tracescore.config import SamplingConfig
+from tracescore.config.drift import BaselineConfig, DriftConfig
 from tracescore.drift.baseline import DAY
 from tracescore.evaluators import evaluate_all
 from tracescore.model import LIVE_MEASURES, Interaction, Result, Score
@@ -29,7 +29,7 @@ from tracescore.model import LIVE_MEASURES, Interaction, Result, Score
 pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
 
 PER_DAY = 200
-DRIFT = {"baseline": Baseline(scores=400, days=2)}
+DRIFT = {"baseline": BaselineConfig(scores=400, days=2)}
 
 
 class Weeks:
@@ -70,7 +70,9 @@ def weeks(tmp_path: Path, models: OpenAIServer | None = None, **settings: Any) -
     clock = SettableClock()
     clock.now -= clock.now % DAY
     with ExitStack() as stack:
-        (replica,) = stack.enter_context(replicas(1, models, clock=clock, **({"drift": Drift(**DRIFT)} | settings)))
+        (replica,) = stack.enter_context(
+            replicas(1, models, clock=clock, **({"drift": DriftConfig(**DRIFT)} | settings))
+        )
         replica.ask_judge()
         server, came = stack.enter_context(alerting(tmp_path, [replica.address]))
         yield Weeks(replica, clock, server, came)
@@ -99,8 +101,8 @@ def test_a_release_that_is_bad_from_its_first_request_is_told(tmp_path: Path) ->
 
 def test_a_daily_cycle_and_a_ratio_that_changes_tell_nobody_anything(tmp_path: Path) -> None:
     """Mornings are better than evenings; half the traffic is of another rule and of other scores, and thins out."""
-    drift = Drift(baseline=Baseline(scores=1_000, days=7), tolerance=0.05)
-    with weeks(tmp_path, drift=drift, sampling=Sampling(ratio=0.1)) as run:
+    drift = DriftConfig(baseline=BaselineConfig(scores=1_000, days=7), tolerance=0.05)
+    with weeks(tmp_path, drift=drift, sampling=SamplingConfig(ratio=0.1)) as run:
         for number in range(21 * PER_DAY):
             errors = number % (2 if number < 14 * PER_DAY else 6) == 0
             swing = 0.03 * math.sin(2 * math.pi * run.clock.now / DAY)
@@ -159,7 +161,7 @@ def test_who_moved_is_told_from_items_that_stay_the_same(tmp_path: Path, who: st
         for n in range(40)
     ]
     anchors.write_text("\n".join(json.dumps(row) for row in rows))
-    drift = Drift(baseline=Baseline(scores=200, days=1), anchors=str(anchors))
+    drift = DriftConfig(baseline=BaselineConfig(scores=200, days=1), anchors=str(anchors))
     with openai_server() as models, weeks(tmp_path, models, drift=drift, measures=("faithfulness",)) as run:
         watch = run.replica.service.drift
         run.replica.portal.call(run.replica.service.scorer.fit.set)

@@ -25,7 +25,7 @@ from prometheus_client import CollectorRegistry
 from tests.freeing import TEXT, is_freed_at_once
 from tests.otlp import Collected, log, logs, span, traces
 from tests.otlp_sink import Body, Sink, otlp_sink
-from tracescore import config
+from tracescore.config import ForwardConfig, ReceiverConfig
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.net.listener import address_of, bind, serving
 from tracescore.receiver.grpc import serving_grpc
@@ -96,8 +96,8 @@ class Passing:
 @asynccontextmanager
 async def passing(**destination: Any) -> AsyncIterator[Passing]:
     registry, collected = CollectorRegistry(), Collected()
-    forwarder = Forwarder(config.Forward.model_validate(destination), registry)
-    settings = config.Receiver.model_validate({"max_request": "1MiB", "retry_after": "3s"})
+    forwarder = Forwarder(ForwardConfig.model_validate(destination), registry)
+    settings = ReceiverConfig.model_validate({"max_request": "1MiB", "retry_after": "3s"})
     intake = Intake(settings, collected, lambda _: True, registry, forwarder)
     bound = bind("127.0.0.1:0", "receiver.http.listen")
     async with (

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 from tests.otlp import raw_span, span, trace_id, traces
 from tests.otlp_sink import Sink, otlp_sink
 from tests.results import NOW, relevancy, result
-from tracescore.config import Forward
+from tracescore.config import ForwardConfig
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.hold import Hold
 from tracescore.model import Envelope, Result, Unscored, Withheld
@@ -52,7 +52,7 @@ class Rig:
         self.now, self.registry = NOW, CollectorRegistry()
         self.gone: list[Withheld] = []
         self.settled: list[str] = []
-        forward = Forward.model_validate({"http": sink.http, "grpc": sink.grpc, "attach": "hold", **settings})
+        forward = ForwardConfig.model_validate({"http": sink.http, "grpc": sink.grpc, "attach": "hold", **settings})
         self.forwarder = Forwarder(forward, self.registry)
         self.hold = Hold(forward, self.forwarder, lambda span: b"gen_ai." in span.span, self.registry, lambda: self.now)
         self.hold.gone = self.gone.extend

@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.openai_server import OpenAIServer, Reply, Request, openai_server
 from tests.scripted import TableEmbedder, interaction
-from tracescore import config
+from tracescore.config import EvaluatorsConfig, OpenAIJudgeConfig
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge import build_judge
 from tracescore.judge.operations import Judge
@@ -103,7 +103,7 @@ def server() -> Iterator[OpenAIServer]:
 
 @pytest.fixture
 async def judge(server: OpenAIServer) -> AsyncIterator[Judge]:
-    settings = config.OpenAIJudge(kind="openai", model="m", base_url=server.url, max_retries=0)
+    settings = OpenAIJudgeConfig(kind="openai", model="m", base_url=server.url, max_retries=0)
     built = build_judge(settings, None, CollectorRegistry())
     yield built
     await built.close()
@@ -126,7 +126,7 @@ def planted(place: str, attack: str) -> Interaction:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_a_planted_score_wins_nothing(server: OpenAIServer, judge: Judge, attack: str) -> None:
-    evaluators = build_evaluators(LIVE_MEASURES, config.Evaluators(), Apart({}))
+    evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), Apart({}))
     for echo in ECHOES:
         server.script = echoing(echo, attack)
         results = await gather(
@@ -143,7 +143,7 @@ async def test_a_planted_score_wins_nothing(server: OpenAIServer, judge: Judge, 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_a_text_never_leaves_its_place_in_the_request(server: OpenAIServer, judge: Judge, attack: str) -> None:
-    evaluators = build_evaluators(LIVE_MEASURES, config.Evaluators(), Apart({}))
+    evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), Apart({}))
     server.script = echoing("none", attack)
     server.requests.clear()
     for place in PLACES:

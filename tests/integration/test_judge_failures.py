@@ -14,7 +14,7 @@ from tests.judging import EVIDENCE, STATEMENTS, SUPPORT, AnyEmbedder, Built, fai
 from tests.openai_server import OpenAIServer, Reply, openai_server
 from tests.results import interaction
 from tests.timing import Hours
-from tracescore import config
+from tracescore.config import EvaluatorsConfig
 from tracescore.errors import JudgeError, JudgeUnreachable
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.model import Interaction
@@ -294,7 +294,7 @@ FAILING = {"500": Reply.error(500), "unreadable": Reply("garbage"), "refused": R
 async def test_an_interaction_that_could_not_be_scored_is_freed_at_once(server, reply) -> None:
     server.script = lambda _: reply
     measures = ("answer_relevancy", "completeness", "faithfulness")
-    evaluators = build_evaluators(measures, config.Evaluators(), AnyEmbedder({}))
+    evaluators = build_evaluators(measures, EvaluatorsConfig(), AnyEmbedder({}))
     gc.disable()
     try:
         async with Built(server, AnyEmbedder({}), Hours(), max_retries=0) as built:

@@ -11,7 +11,7 @@ import pytest
 from tests.judging import AnyEmbedder, Built, failure
 from tests.openai_server import OpenAIServer, Reply, by, openai_server, sensible
 from tests.scripted import interaction
-from tracescore import config
+from tracescore.config import EvaluatorsConfig, PriceConfig
 from tracescore.errors import JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge.client import OpenAIJudge
@@ -150,7 +150,7 @@ async def test_a_judge_that_comes_back_is_ready_again(server) -> None:
 
 async def test_two_models_within_one_interaction_are_not_scored(server) -> None:
     server.script = lambda r: by("model-b" if r.prompt == "verify_coverage" else "model-a")(r)
-    evaluators = build_evaluators(LIVE_MEASURES, config.Evaluators(), AnyEmbedder({}))
+    evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
     async with Built(server) as built:
         result = await evaluate_all(interaction(), evaluators, built.judge, time.time)
     assert [e.reason for e in result.evaluations if isinstance(e, Unscored)] == ["judge_mixed"] * 3
@@ -200,7 +200,7 @@ def test_the_fingerprint_holds_embedder_and_parameters(server) -> None:
 
 
 async def test_tokens_and_money_are_added_up_per_interaction_and_operation(server) -> None:
-    async with Built(server, price=config.Price(input=2.0, output=10.0)) as built:
+    async with Built(server, price=PriceConfig(input=2.0, output=10.0)) as built:
         session = built.judge.session("k")
         await session.claims("", "A.")
         await session.reverse_questions("A.", 1)

@@ -14,6 +14,7 @@ from tests.judging import EVIDENCE, SUPPORT, AnyEmbedder, Built, failure
 from tests.openai_server import OpenAIServer, Reply, openai_server, sensible
 from tests.scripted import interaction
 from tracescore import config
+from tracescore.config import EvaluatorsConfig
 from tracescore.errors import UsageError
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge.operations import Vocabulary
@@ -45,7 +46,7 @@ def server() -> Iterator[OpenAIServer]:
 async def test_an_interaction_costs_so_many_calls(server, measures, cold, warm, history) -> None:
     if history and measures == ("answer_relevancy",):
         cold, warm = 2, 1  # the stand-alone question
-    evaluators = build_evaluators(measures, config.Evaluators(), AnyEmbedder({}))
+    evaluators = build_evaluators(measures, EvaluatorsConfig(), AnyEmbedder({}))
     async with Built(server) as built:
         for number, calls in enumerate([cold, warm]):
             before = len(server.requests)
@@ -130,7 +131,7 @@ async def test_no_operation_sees_what_it_must_not_see(server) -> None:
         history=(Message("user", f"Earlier {SECRETS['history']}."), Message("assistant", "Yes.")),
         reference="Since REFERENCEWORD.",
     )
-    evaluators = build_evaluators(MEASURES, config.Evaluators(), AnyEmbedder({}))
+    evaluators = build_evaluators(MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
     async with Built(server) as built:
         await evaluate_all(asked, evaluators, built.judge, time.time)
     assert set(server.prompts) == set(NEVER)
@@ -148,7 +149,7 @@ DATA_OF = {
 
 
 async def test_requests_hold_the_fields_of_their_operation_and_nothing_else(server) -> None:
-    evaluators = build_evaluators(MEASURES, config.Evaluators(), AnyEmbedder({}))
+    evaluators = build_evaluators(MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
     async with Built(server) as built:
         await evaluate_all(interaction(reference="R."), evaluators, built.judge, time.time)
     assert {request.prompt: set(request.data) for request in server.requests} == DATA_OF
@@ -161,7 +162,7 @@ async def test_required_parts_are_the_same_whatever_the_answer(server) -> None:
         for answer in ("A.", "B."):
             await evaluate_all(
                 interaction(f"Q {answer}?", answer),
-                build_evaluators(["completeness"], config.Evaluators(), None),
+                build_evaluators(["completeness"], EvaluatorsConfig(), None),
                 built.judge,
                 time.time,
             )

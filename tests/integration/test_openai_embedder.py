@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.openai_server import OpenAIServer, Reply, bag, openai_server
-from tracescore import config
+from tracescore.config import OpenAIEmbedderConfig
 from tracescore.embedder import build_embedder
 from tracescore.embedder.openai import OpenAIEmbedder
 from tracescore.errors import EmbedderError
@@ -26,7 +26,7 @@ async def server() -> AsyncIterator[OpenAIServer]:
 
 @pytest.fixture
 async def embedder(server: OpenAIServer) -> AsyncIterator[OpenAIEmbedder]:
-    settings = config.OpenAIEmbedder(kind="openai", model="e", base_url=server.url, max_retries=1)
+    settings = OpenAIEmbedderConfig(kind="openai", model="e", base_url=server.url, max_retries=1)
     built = build_embedder(settings, CollectorRegistry())
     yield built
     await built.close()

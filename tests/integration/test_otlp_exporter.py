@@ -16,7 +16,7 @@ from tests.otlp_sink import Sink, otlp_sink
 from tests.results import NOW, relevancy, result
 from tests.servers import free_port
 from tests.timing import Hours
-from tracescore import config
+from tracescore.config import OtlpExporterConfig
 from tracescore.errors import UsageError
 from tracescore.exporters.delivery import Answer
 from tracescore.exporters.otlp import exporter
@@ -75,7 +75,7 @@ async def exporting(
     endpoint: str, protocol: str, limits: Limits = DEFAULT_LIMITS, timing: Timing = REAL_TIME, **settings: Any
 ) -> AsyncIterator[Exporting]:
     registry = CollectorRegistry()
-    chosen = config.OtlpExporter(endpoint=endpoint, protocol=protocol, **settings)
+    chosen = OtlpExporterConfig(endpoint=endpoint, protocol=protocol, **settings)
     exporter = OtlpExporter(chosen, registry, limits, timing)
     try:
         yield Exporting(exporter, registry)

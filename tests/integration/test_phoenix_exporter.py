@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.phoenix_server import Phoenix
 from tests.results import relevancy, result
-from tracescore import config
+from tracescore.config import PhoenixExporterConfig
 from tracescore.errors import UsageError
 from tracescore.exporters import delivery
 from tracescore.exporters.delivery import DEFAULT_LIMITS, Limits
@@ -92,7 +92,7 @@ async def exporting(
     endpoint: str, limits: Limits = DEFAULT_LIMITS, *, language_model: bool = True, **settings: Any
 ) -> AsyncIterator[Exporting]:
     registry = CollectorRegistry()
-    chosen = config.PhoenixExporter(endpoint=endpoint, **settings)
+    chosen = PhoenixExporterConfig(endpoint=endpoint, **settings)
     exporter = PhoenixExporter(chosen, registry, limits, language_model=language_model)
     try:
         yield Exporting(exporter, registry)

@@ -20,7 +20,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.freeing import TEXT, is_freed_at_once
 from tests.otlp import Collected, log, logs, sdk_span, span, traces
-from tracescore.config import Receiver
+from tracescore.config import ReceiverConfig
 from tracescore.errors import ListenError
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake
@@ -55,7 +55,7 @@ class Receiving:
 @asynccontextmanager
 async def receiving(sink: Collected | None = None, patience: float = 10.0) -> AsyncIterator[Receiving]:
     sink, registry = sink or Collected(), CollectorRegistry()
-    settings = Receiver.model_validate({"max_request": f"{LIMIT}B", "retry_after": "1s"})
+    settings = ReceiverConfig.model_validate({"max_request": f"{LIMIT}B", "retry_after": "1s"})
     async with (
         serving_grpc(Intake(settings, sink, lambda _: True, registry), "127.0.0.1:0", patience) as address,
         grpc.aio.insecure_channel(address) as channel,
@@ -205,7 +205,7 @@ async def test_a_taken_port_is_one_line_that_names_the_setting() -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
         address = f"127.0.0.1:{other.getsockname()[1]}"
-        intake = Intake(Receiver(), Collected(), lambda _: True, CollectorRegistry())
+        intake = Intake(ReceiverConfig(), Collected(), lambda _: True, CollectorRegistry())
         with pytest.raises(ListenError) as raised:
             async with serving_grpc(intake, address):
                 pass
@@ -216,7 +216,7 @@ async def test_a_taken_port_is_one_line_that_names_the_setting() -> None:
 
 
 async def test_two_receivers_never_share_a_port(receiver) -> None:
-    intake = Intake(Receiver(), Collected(), lambda _: True, CollectorRegistry())
+    intake = Intake(ReceiverConfig(), Collected(), lambda _: True, CollectorRegistry())
     with pytest.raises(ListenError):
         async with serving_grpc(intake, receiver.address):
             pass
@@ -234,7 +234,7 @@ async def test_a_request_in_flight_at_shutdown_is_answered() -> None:
             self.spans += spans
 
     sink, answers = Slow(), []
-    intake = Intake(Receiver(), sink, lambda _: True, CollectorRegistry())
+    intake = Intake(ReceiverConfig(), sink, lambda _: True, CollectorRegistry())
     async with anyio.create_task_group() as tasks, serving_grpc(intake, "127.0.0.1:0") as address:
         channel = grpc.aio.insecure_channel(address)
 

@@ -22,7 +22,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from prometheus_client import CollectorRegistry
 
 from tests.otlp import Collected, log, logs, sdk_span, span, traces
-from tracescore.config import Receiver
+from tracescore.config import ReceiverConfig
 from tracescore.net.listener import address_of, bind, serving
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake
@@ -64,7 +64,7 @@ async def receiving(
     max_request: int = 2**20, retry_after: float = 1.0, patience: float = PATIENCE
 ) -> AsyncIterator[Receiving]:
     sink, registry = Collected(), CollectorRegistry()
-    settings = Receiver.model_validate({"max_request": f"{max_request}B", "retry_after": f"{retry_after}s"})
+    settings = ReceiverConfig.model_validate({"max_request": f"{max_request}B", "retry_after": f"{retry_after}s"})
     intake = Intake(settings, sink, lambda _: True, registry)
     bound = bind("127.0.0.1:0", "receiver.http.listen")
     async with serving(HttpReceiver(intake, patience), bound):

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from tests.otlp import log, raw_log, raw_span, span
 from tracescore.assembly import Assembly
 from tracescore.assembly.markers import patterns
-from tracescore.config import Assembly as Settings
+from tracescore.config import AssemblyConfig
 from tracescore.model import RawLog, RawSpan
 
 IDLE, ORPHAN_IDLE = 5, 300
@@ -34,7 +34,7 @@ pieces = st.lists(st.one_of(made_spans, made_logs), min_size=1, max_size=14)
 class Bench:
     def __init__(self, max_held: int = 2**20, markers: tuple[bytes, ...] = ()) -> None:
         self.now, self.registry = 0.0, CollectorRegistry()
-        settings = Settings.model_validate(
+        settings = AssemblyConfig.model_validate(
             {"idle": f"{IDLE}s", "orphan_idle": f"{ORPHAN_IDLE}s", "max_held": f"{max_held}B"}
         )
         self.assembly = Assembly(settings, markers, self.registry, lambda: self.now)

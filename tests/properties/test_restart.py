@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.otlp import raw_span, span
-from tracescore.config import Assembly, Config, Evaluators, Spool
+from tracescore.config import AssemblyConfig, Config, EvaluatorsConfig, SpoolConfig
 from tracescore.errors import SpoolError
 from tracescore.model import Result, Score, Unscored
 from tracescore.service import Service
@@ -61,10 +61,12 @@ class Judgeless:
 class Life:
     """One service after the other over one file, driven step by step: commits happen when the test says so."""
 
-    def __init__(self, folder: str, evaluators: Evaluators) -> None:
+    def __init__(self, folder: str, evaluators: EvaluatorsConfig) -> None:
         self.config = Config(
-            spool=Spool.model_construct(path=str(Path(folder) / "spool"), max_size=2**30),
-            assembly=Assembly.model_construct(**(Assembly().model_dump() | {"idle": 1.0, "orphan_idle": 50.0})),
+            spool=SpoolConfig.model_construct(path=str(Path(folder) / "spool"), max_size=2**30),
+            assembly=AssemblyConfig.model_construct(
+                **(AssemblyConfig().model_dump() | {"idle": 1.0, "orphan_idle": 50.0})
+            ),
             evaluators=evaluators,
         )
         self.now = 1_800_000_000.0
@@ -233,25 +235,25 @@ plain = st.sampled_from([*small, *large]).map(lambda name: (name,))
 @example([("send", 1, 0), ("send", 1, 1), ("queue_up",), ("evaluate",), ("commit_and_total",), ("commit",), ("crash",)])
 @example([("send", 1, 0), ("send", 1, 1), ("progress",), ("much_later",), ("progress",), ("send", 1, 0), ("commit",)])
 def test_any_interleaving_with_restarts_counts_everything_once(steps: list[tuple[Any, ...]]) -> None:
-    asyncio.run(_lead(steps, Evaluators()))
+    asyncio.run(_lead(steps, EvaluatorsConfig()))
 
 
 @settings(max_examples=10)
 @given(st.lists(st.one_of(sends, plain), max_size=40))
 @example([*(("send", trace, part) for trace in TRACES for part in (0, 1)), ("queue_up",), ("evaluate",), ("crash",)])
 def test_the_ledger_adds_up_when_too_many_wait(steps: list[tuple[Any, ...]]) -> None:
-    asyncio.run(_lead(steps, Evaluators(max_pending=1)))
+    asyncio.run(_lead(steps, EvaluatorsConfig(max_pending=1)))
 
 
 @settings(max_examples=10)
 @given(st.lists(st.one_of(sends, plain), max_size=40))
 @example([*(("send", trace, part) for trace in TRACES for part in (0, 1)), ("queue_up",), ("evaluate",), ("crash",)])
 def test_the_ledger_adds_up_when_what_waits_is_too_large(steps: list[tuple[Any, ...]]) -> None:
-    small = Evaluators().model_dump() | {"max_pending_size": 1}
-    asyncio.run(_lead(steps, Evaluators.model_construct(**small)))
+    small = EvaluatorsConfig().model_dump() | {"max_pending_size": 1}
+    asyncio.run(_lead(steps, EvaluatorsConfig.model_construct(**small)))
 
 
-async def _lead(steps: list[tuple[Any, ...]], evaluators: Evaluators) -> None:
+async def _lead(steps: list[tuple[Any, ...]], evaluators: EvaluatorsConfig) -> None:
     with tempfile.TemporaryDirectory() as folder:
         life = Life(folder, evaluators)
         await life.start()
@@ -272,7 +274,7 @@ async def _lead(steps: list[tuple[Any, ...]], evaluators: Evaluators) -> None:
         await life.settle()
         life.check()
         assert acknowledged <= life.acknowledged
-        _everything_once(life, may_shed=evaluators != Evaluators())
+        _everything_once(life, may_shed=evaluators != EvaluatorsConfig())
         for _ in range(3):
             life.much_later()
             await life.progress()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.scripted import ScriptedSession, TableEmbedder, at_cosine, interaction
-from tracescore.config import Correctness, Evaluators
+from tracescore.config import CorrectnessConfig, EvaluatorsConfig
 from tracescore.evaluators import build_evaluators
 from tracescore.evaluators.against_reference import ReferenceSimilarity, ReferenceVerdict
 from tracescore.judge.operations import Vocabulary
@@ -75,5 +75,5 @@ def test_the_configuration_chooses_the_way_and_likeness_needs_an_embedder() -> N
         build_evaluators(["answer_correctness"], _by("similarity"), None)
 
 
-def _by(method: str) -> Evaluators:
-    return Evaluators(correctness=Correctness.model_validate({"method": method}))
+def _by(method: str) -> EvaluatorsConfig:
+    return EvaluatorsConfig(correctness=CorrectnessConfig.model_validate({"method": method}))

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.otlp import attributes, log, logs, raw_log, raw_span, span, traces, value
 from tracescore.assembly import Assembly, memory
-from tracescore.config import Assembly as Settings
+from tracescore.config import AssemblyConfig
 from tracescore.otlp.split import split_logs, split_traces
 
 IDLE, ORPHAN_IDLE, MAX_WAIT = 5, 30, 300
@@ -24,7 +24,7 @@ class Bench:
     def __init__(self, max_held: str = "1MiB", markers: tuple[bytes, ...] = ()) -> None:
         self.now = 1000.0
         self.registry = CollectorRegistry()
-        settings = Settings.model_validate(
+        settings = AssemblyConfig.model_validate(
             {"idle": f"{IDLE}s", "orphan_idle": f"{ORPHAN_IDLE}s", "max_wait": f"{MAX_WAIT}s", "max_held": max_held}
         )
         self.assembly = Assembly(settings, markers, self.registry, lambda: self.now)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tracescore.config import Config, OtlpExporter
+from tracescore.config import Config, OtlpExporterConfig
 from tracescore.config.file import load, parse
 from tracescore.config.types import Secret, host_port, is_loopback
 from tracescore.errors import ConfigError, UsageError
@@ -373,7 +373,7 @@ def test_a_listener_that_is_no_loopback_is_known_by_its_name() -> None:
     ],
 )
 def test_the_target_of_an_endpoint(endpoint: str, protocol: str, target: tuple[str, int]) -> None:
-    assert OtlpExporter.model_validate({"endpoint": endpoint, "protocol": protocol}).target == target
+    assert OtlpExporterConfig.model_validate({"endpoint": endpoint, "protocol": protocol}).target == target
 
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:9465", "192.0.2.7:9465", "[::]:9465", "127.evil.example:9465", "a.b:80"])

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.results import NOW
 from tests.web_results import LEDGER, ask, result
-from tracescore.config import Config, Secret, Web
+from tracescore.config import Config, Secret, WebConfig
 from tracescore.drift.watch import DriftWatch
 from tracescore.interactions import content_switch
 from tracescore.model import LIVE_MEASURES
@@ -22,12 +22,12 @@ OURS = {"x-tracescore": "1"}
 
 
 class Rig:
-    def __init__(self, *, watched: bool = True, web: Web | None = None) -> None:
+    def __init__(self, *, watched: bool = True, web: WebConfig | None = None) -> None:
         config, registry = Config(), CollectorRegistry()
         args = (config.drift, config.sampling, LIVE_MEASURES, lambda: NOW)
         self.watch = DriftWatch(registry, *args) if watched else None
         self.app = Pages(
-            web or Web(), lambda: LEDGER, lambda: NOW, registry,
+            web or WebConfig(), lambda: LEDGER, lambda: NOW, registry,
             endpoints={}, targets={}, switch=content_switch, changes=self.watch,
         )  # fmt: skip
 
@@ -65,7 +65,7 @@ async def test_nothing_changes_without_the_header_that_no_other_site_can_send() 
 
 async def test_nothing_is_read_or_changed_without_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGE_TOKEN", "sesame")
-    rig = Rig(web=Web(token=Secret(env="PAGE_TOKEN")))
+    rig = Rig(web=WebConfig(token=Secret(env="PAGE_TOKEN")))
     for path in ("/api/baseline", "/api/anchors"):
         assert (await ask(rig.app, path)).status == 401
         assert (await ask(rig.app, path, authorization="Bearer sesame")).status == 200

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.results import NOW
-from tracescore.config.drift import Baseline, Drift
+from tracescore.config.drift import BaselineConfig, DriftConfig
 from tracescore.drift.baseline import DAY, Sample, block_of
 from tracescore.drift.detector import BETS, LONGEST_GAP, Detector, grown, odds, threshold
 
@@ -19,8 +19,8 @@ LIMIT = threshold(30, 8)
 MIDNIGHT = NOW - NOW % DAY
 
 
-def settings(**more) -> Drift:
-    return Drift(**({"baseline": Baseline(scores=200, days=1)} | more))
+def settings(**more) -> DriftConfig:
+    return DriftConfig(**({"baseline": BaselineConfig(scores=200, days=1)} | more))
 
 
 class Stream:

@@ -12,8 +12,8 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.results import NOW, SettableClock, interaction
-from tracescore.config import Sampling
-from tracescore.config.drift import Baseline, Drift
+from tracescore.config import SamplingConfig
+from tracescore.config.drift import BaselineConfig, DriftConfig
 from tracescore.drift.anchors import Anchors
 from tracescore.drift.baseline import DAY
 from tracescore.drift.family import MOST_POPULATIONS
@@ -30,12 +30,12 @@ class App:
 
     def __init__(self, **settings) -> None:
         self.clock, self.registry = SettableClock(), CollectorRegistry()
-        known = {"baseline": Baseline(scores=200, days=1), "targets": {"faithfulness": 0.5}}
+        known = {"baseline": BaselineConfig(scores=200, days=1), "targets": {"faithfulness": 0.5}}
         self.watch = self.watching(**(known | settings))
         self.rng, self.numbers = np.random.default_rng(5), itertools.count(1)
 
     def watching(self, **settings) -> DriftWatch:
-        args = (Drift(**settings), Sampling(), LIVE_MEASURES, self.clock)
+        args = (DriftConfig(**settings), SamplingConfig(), LIVE_MEASURES, self.clock)
         return DriftWatch(self.registry, *args)
 
     async def answer(
@@ -168,7 +168,10 @@ async def test_all_of_it_outlives_a_restart() -> None:
     await app.answer(300, answer_relevancy=0.4)
     saved = json.loads(json.dumps(app.watch.totals()))
     app.registry = CollectorRegistry()
-    before, app.watch = app.watch, app.watching(baseline=Baseline(scores=200, days=1), targets={"faithfulness": 0.5})
+    before, app.watch = (
+        app.watch,
+        app.watching(baseline=BaselineConfig(scores=200, days=1), targets={"faithfulness": 0.5}),
+    )
     app.watch.resume(saved)
     assert app.watch.show() == before.show()
     assert app.metric("detected", detector="answer_relevancy") == 1
@@ -178,7 +181,7 @@ async def test_a_target_that_was_changed_begins_anew_at_a_restart() -> None:
     app = App(targets={"faithfulness": 0.8})
     await app.answer(300, faithfulness=0.5)
     saved, app.registry = app.watch.totals(), CollectorRegistry()
-    app.watch = app.watching(baseline=Baseline(scores=200, days=1), targets={"faithfulness": 0.4})
+    app.watch = app.watching(baseline=BaselineConfig(scores=200, days=1), targets={"faithfulness": 0.4})
     app.watch.resume(saved)
     assert app.metric("evidence_days", detector="faithfulness", against="target") == 0
     assert app.metric("scores", detector="faithfulness") > 250, "what was learned is not lost"
@@ -189,7 +192,7 @@ async def test_a_change_that_was_told_by_a_detector_that_is_gone_is_none_after_a
     await app.answer(1_200, faithfulness=0.3)
     assert app.metric("detected", detector="faithfulness", against="target") == 1
     saved, app.registry = app.watch.totals(), CollectorRegistry()
-    app.watch = app.watching(baseline=Baseline(scores=200, days=1), targets={})
+    app.watch = app.watching(baseline=BaselineConfig(scores=200, days=1), targets={})
     app.watch.anchors = Anchors([interaction(1)], rescored, app.clock, DAY)
     app.watch.resume(saved)
     assert app.states("verdict") == {"none"}
@@ -231,7 +234,7 @@ async def test_reset_learns_anew_what_was_chosen_and_pin_ends_learning() -> None
 
 
 async def test_a_swing_of_the_day_is_shown_and_by_block_advised() -> None:
-    app = App(baseline=Baseline(scores=200, days=4))
+    app = App(baseline=BaselineConfig(scores=200, days=4))
     for _ in range(4 * 500 + 20):
         day = (app.clock.now % DAY) / DAY < 0.5
         await app.answer(completeness=0.95 if day else 0.6)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.local_judge import NEEDS_MODEL, credits_of, embedder, factual, faithfulness, judge, relevancy, rows
-from tracescore import config
+from tracescore.config import EmbeddedJudgeConfig
 from tracescore.errors import JudgeError, UsageError
 from tracescore.judge.embedded import EmbeddedJudge
 from tracescore.judge.operations import Vocabulary
@@ -221,7 +221,7 @@ def test_an_embedder_elsewhere_is_refused_with_what_to_change() -> None:
         name = "text-embedding-3-small"
 
     with pytest.raises(UsageError) as error:
-        EmbeddedJudge(config.EmbeddedJudge(), Elsewhere())  # type: ignore[arg-type]
+        EmbeddedJudge(EmbeddedJudgeConfig(), Elsewhere())  # type: ignore[arg-type]
     assert str(error.value) == (
         "judge: the embedded judge works with an embedder of kind sentence_transformers; got text-embedding-3-small; "
         "set embedder.kind: sentence_transformers, or judge.kind: openai"
@@ -286,7 +286,7 @@ class Counting:
 async def test_an_endless_text_holds_nobody_up() -> None:
     thread = Counting()
     async with anyio.create_task_group() as tasks:
-        session = EmbeddedJudge(config.EmbeddedJudge(), thread).session("long")
+        session = EmbeddedJudge(EmbeddedJudgeConfig(), thread).session("long")
         tasks.start_soon(session.verify, ["The fee is 5 %."] * 50, [HOSTILE], Vocabulary.SUPPORT)
         await thread.began.wait()
         before = thread.steps

@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from tests.scripted import ScriptedJudge, ScriptedSession, TableEmbedder, at_cosine, failing, interaction
-from tracescore.config import Evaluators
+from tracescore.config import EvaluatorsConfig
 from tracescore.errors import EmbedderError
 from tracescore.evaluators import EVALUATORS, build_evaluators, evaluate_all, skip_reason
 from tracescore.evaluators.answer_correctness import AnswerCorrectness
@@ -229,12 +229,12 @@ async def test_correctness_weighs_facts_and_similarity(embedder, weights, value)
 
 def test_correctness_without_an_embedder_names_both_ways_out() -> None:
     with pytest.raises(ValueError) as refused:
-        build_evaluators(["answer_correctness"], Evaluators(), None)
+        build_evaluators(["answer_correctness"], EvaluatorsConfig(), None)
     assert str(refused.value) == (
         "answer_correctness: weights [0.75, 0.25] need an embedder for the similarity; "
         "configure an embedder, or set the weights to [1, 0] for the factual part alone"
     )
-    build_evaluators(["answer_correctness"], Evaluators(weights=(1, 0)), None)
+    build_evaluators(["answer_correctness"], EvaluatorsConfig(weights=(1, 0)), None)
 
 
 @pytest.mark.parametrize("beta", [-1.0, float("nan"), float("inf")])
@@ -342,7 +342,7 @@ def test_a_measure_is_skipped_for_what_it_reads_and_for_nothing_else(fields, ski
 
 def _live(session: ScriptedSession, embedder=None, measures=LIVE_MEASURES):
     table = embedder or TableEmbedder({"Q?": UNIT, "a?": UNIT})
-    return build_evaluators(measures, Evaluators(), table), ScriptedJudge(session)
+    return build_evaluators(measures, EvaluatorsConfig(), table), ScriptedJudge(session)
 
 
 async def test_measures_fail_by_themselves() -> None:
@@ -424,10 +424,10 @@ def test_scores_of_two_judges_or_epochs_are_two_scores() -> None:
 
 
 def test_every_measure_has_an_evaluator_of_its_name() -> None:
-    built = build_evaluators(MEASURES, Evaluators(), TableEmbedder({}))
+    built = build_evaluators(MEASURES, EvaluatorsConfig(), TableEmbedder({}))
     assert list(EVALUATORS) == list(MEASURES) == [evaluator.measure for evaluator in built]
 
 
 def test_relevancy_without_an_embedder_says_what_to_do() -> None:
     with pytest.raises(ValueError, match="configure an embedder, or leave answer_relevancy out of measures"):
-        build_evaluators(["answer_relevancy"], Evaluators(), None)
+        build_evaluators(["answer_relevancy"], EvaluatorsConfig(), None)

@@ -16,8 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.samples import Sample
 
 from tests.results import NOW, SettableClock, relevancy, result
-from tracescore.config import Prometheus, Sampling
-from tracescore.config.drift import Drift
+from tracescore.config import PrometheusConfig, SamplingConfig
+from tracescore.config.drift import DriftConfig
 from tracescore.exporters.prometheus.exporter import PrometheusExporter
 from tracescore.exporters.prometheus.exposition import render
 from tracescore.formulas import gaffke_interval
@@ -41,9 +41,9 @@ class Rig:
         self.registry, self.clock = CollectorRegistry(), SettableClock()
         self.exporter = PrometheusExporter(
             self.registry,
-            Prometheus(max_series=max_series),
-            Drift(min_count=min_count, **drift),
-            Sampling(ratio=ratio),
+            PrometheusConfig(max_series=max_series),
+            DriftConfig(min_count=min_count, **drift),
+            SamplingConfig(ratio=ratio),
             self.clock,
         )
 

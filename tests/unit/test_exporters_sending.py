@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.results import relevancy, result
-from tracescore import config
+from tracescore.config import OtlpExporterConfig, PhoenixExporterConfig
 from tracescore.exporters import Delivering
 from tracescore.exporters.delivery import Answer, Lanes, Limits, Sender
 from tracescore.exporters.otlp.exporter import OtlpExporter
@@ -91,9 +91,9 @@ async def test_what_is_left_for_a_next_process_is_not_counted_as_dropped(kept: b
 async def test_a_result_is_settled_once_it_is_at_its_end_and_at_once_when_nothing_of_it_goes_out(kind: str) -> None:
     nowhere, limits = "http://127.0.0.1:9", Limits(waiting=1, flush=0.01)
     exporter: Delivering = (
-        OtlpExporter(config.OtlpExporter(endpoint=nowhere), CollectorRegistry(), limits)
+        OtlpExporter(OtlpExporterConfig(endpoint=nowhere), CollectorRegistry(), limits)
         if kind == "otlp"
-        else PhoenixExporter(config.PhoenixExporter(endpoint=nowhere), CollectorRegistry(), limits, language_model=True)
+        else PhoenixExporter(PhoenixExporterConfig(endpoint=nowhere), CollectorRegistry(), limits, language_model=True)
     )
     assert isinstance(exporter, Delivering)
     assert exporter.name == kind

@@ -6,31 +6,31 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.results import SettableClock
-from tracescore.config import Config, Exporters, Forward, OtlpExporter, PhoenixExporter
+from tracescore.config import Config, ExportersConfig, ForwardConfig, OtlpExporterConfig, PhoenixExporterConfig
 from tracescore.exporters import EXPORTERS, build_exporters
 from tracescore.exporters.otlp.transports import GrpcTransport
 
 
 def test_every_section_of_the_configuration_has_its_row() -> None:
-    assert EXPORTERS.keys() == Exporters.model_fields.keys() - {"forward"}  # it carries what came, not scores
+    assert EXPORTERS.keys() == ExportersConfig.model_fields.keys() - {"forward"}  # it carries what came, not scores
 
 
-OTLP = OtlpExporter(endpoint="http://127.0.0.1:4318")
-PHOENIX = PhoenixExporter(endpoint="http://127.0.0.1:6006")
-FORWARD = Forward(http="http://127.0.0.1:5318", grpc="http://127.0.0.1:5317")
+OTLP = OtlpExporterConfig(endpoint="http://127.0.0.1:4318")
+PHOENIX = PhoenixExporterConfig(endpoint="http://127.0.0.1:6006")
+FORWARD = ForwardConfig(http="http://127.0.0.1:5318", grpc="http://127.0.0.1:5317")
 
 
 @pytest.mark.parametrize(
     ("settings", "built"),
     [
-        (Exporters(), ["PrometheusExporter"]),
-        (Exporters(otlp=OTLP), ["PrometheusExporter", "OtlpExporter"]),
-        (Exporters(phoenix=PHOENIX), ["PrometheusExporter", "PhoenixExporter"]),
-        (Exporters(forward=FORWARD), ["PrometheusExporter", "OtlpExporter"]),
-        (Exporters(forward=FORWARD, otlp=OTLP), ["PrometheusExporter", "OtlpExporter"]),
+        (ExportersConfig(), ["PrometheusExporter"]),
+        (ExportersConfig(otlp=OTLP), ["PrometheusExporter", "OtlpExporter"]),
+        (ExportersConfig(phoenix=PHOENIX), ["PrometheusExporter", "PhoenixExporter"]),
+        (ExportersConfig(forward=FORWARD), ["PrometheusExporter", "OtlpExporter"]),
+        (ExportersConfig(forward=FORWARD, otlp=OTLP), ["PrometheusExporter", "OtlpExporter"]),
     ],
 )
-def test_prometheus_always_and_the_others_where_configured(settings: Exporters, built: list[str]) -> None:
+def test_prometheus_always_and_the_others_where_configured(settings: ExportersConfig, built: list[str]) -> None:
     exporters = build_exporters(Config(exporters=settings), CollectorRegistry(), SettableClock())
     assert [type(exporter).__name__ for exporter in exporters] == built
 
@@ -46,6 +46,6 @@ def test_prometheus_always_and_the_others_where_configured(settings: Exporters, 
     ],
 )
 def test_a_grpc_endpoint_without_a_port_means_the_port_of_its_scheme(endpoint: str, target: str) -> None:
-    transport = GrpcTransport(OtlpExporter(endpoint=endpoint, protocol="grpc"), {})
+    transport = GrpcTransport(OtlpExporterConfig(endpoint=endpoint, protocol="grpc"), {})
     assert transport._target == target
     assert transport._secure == endpoint.startswith("https")

@@ -11,7 +11,7 @@ from tests.gold_runs import runner, write_set
 from tests.scripted import ScriptedJudge, ScriptedSession
 from tracescore.cli.gold_run import Checks, run
 from tracescore.config import Config
-from tracescore.config.gold import Gold
+from tracescore.config.gold import GoldConfig
 from tracescore.errors import UsageError
 from tracescore.evaluators.against_reference import ReferenceVerdict
 from tracescore.gold.report import Report, write
@@ -56,7 +56,7 @@ async def made(tmp_path: Path, *, wrong: int = 0, judge: str = "scripted", items
     ANSWERS.update({f"q{number}": f"wrong {number}" for number in range(wrong)})
     file = write_set(tmp_path / "faq.jsonl", items)
     target = {"kind": "python", "callable": f"{__name__}:answer"}
-    gold = Gold.model_validate({"set": str(file), "store": str(tmp_path / "runs"), "target": target})
+    gold = GoldConfig.model_validate({"set": str(file), "store": str(tmp_path / "runs"), "target": target})
     no = {Vocabulary.RECALL: ["missed"], Vocabulary.SUPPORT: ["contradicted"]}
     asked = ScriptedJudge(ScriptedSession(verdicts=no))
     asked.name = judge

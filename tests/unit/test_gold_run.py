@@ -18,7 +18,7 @@ import pytest
 from tests.app_server import Answer, AppServer, app_server
 from tests.gold_runs import evaluate, run, runner, write_set
 from tests.results import NOW, SettableClock, interaction
-from tracescore.config.gold import Gold, PythonTarget
+from tracescore.config.gold import GoldConfig, PythonTargetConfig
 from tracescore.errors import ConfigError, UsageError
 from tracescore.gold.results import Run, summary
 from tracescore.gold.runner import GoldRunner
@@ -437,7 +437,9 @@ async def test_without_a_file_results_live_as_long_as_the_process(tmp_path: Path
 
 
 def test_without_a_store_of_its_own_results_lie_beside_the_spool(tmp_path: Path) -> None:
-    settings = Gold(set=str(write_set(tmp_path / "s.jsonl")), target=PythonTarget(kind="python", callable="json:dumps"))
+    settings = GoldConfig(
+        set=str(write_set(tmp_path / "s.jsonl")), target=PythonTargetConfig(kind="python", callable="json:dumps")
+    )
     of = GoldRunner(settings, str(tmp_path / "spool"), Marks("salt"), "judge", evaluate)
     assert of.store_path == tmp_path / "spool.gold"
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tracescore.config.gold import Gold, HttpTarget
+from tracescore.config.gold import GoldConfig, HttpTargetConfig
 from tracescore.gold.schedule import Schedule
 
 HOUR = 3600.0
@@ -17,7 +17,9 @@ NIGHT = datetime(2026, 12, 1, 3, tzinfo=UTC).timestamp()
 
 
 def schedule(last_success: float | None = NOON - HOUR, releases: tuple[str, ...] = ("1",), **settings: Any) -> Schedule:
-    made = Gold(set="s.yaml", target=HttpTarget(kind="http", url="http://app"), **{"service": "shop"} | settings)
+    made = GoldConfig(
+        set="s.yaml", target=HttpTargetConfig(kind="http", url="http://app"), **{"service": "shop"} | settings
+    )
     return Schedule(made, last_success, list(releases), NOON)
 
 

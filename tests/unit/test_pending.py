@@ -7,7 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.scripted import interaction
-from tracescore.config import Evaluators
+from tracescore.config import EvaluatorsConfig
 from tracescore.model import Message
 from tracescore.pipeline.queue import Pending
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.anyio
 class Rig:
     def __init__(self, **settings: int | str) -> None:
         self.registry = CollectorRegistry()
-        self.pending = Pending(Evaluators(**settings), self.registry)
+        self.pending = Pending(EvaluatorsConfig(**settings), self.registry)
 
     def offer(self, *contexts: str) -> bool:
         offered = interaction(contexts=contexts)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.drift_streams import BY_NAME, WARM, alarms
-from tracescore.config import Config, OpenAIEmbedder, OpenAIJudge, Price, Sampling
-from tracescore.config.drift import Baseline, Drift
+from tracescore.config import Config, OpenAIEmbedderConfig, OpenAIJudgeConfig, PriceConfig, SamplingConfig
+from tracescore.config.drift import BaselineConfig, DriftConfig
 from tracescore.drift.family import Family
 from tracescore.drift.power import SPREAD, days_of_learning, gap, report, scores_to_detection
 
@@ -48,23 +48,23 @@ def test_the_detector_itself_takes_as_long_within_a_tenth(name: str, drop: float
 
 @pytest.mark.parametrize(("per_day", "days"), [(10_000, 7), (143, 7), (142, 14), (50, 21), (1, 1001)])
 def test_learning_takes_whole_weeks_until_there_are_enough_scores(per_day: int, days: int) -> None:
-    assert days_of_learning(Drift(), per_day) == days
+    assert days_of_learning(DriftConfig(), per_day) == days
 
 
 def test_the_gap_is_the_tolerance_or_the_doubt_of_what_was_learned() -> None:
-    assert gap(Drift(), 1_000) == 0.02
-    assert gap(Drift(tolerance=0.0), 1_000) == pytest.approx(2.576 * SPREAD / math.sqrt(7_000), rel=1e-3)
-    few = Drift(baseline=Baseline(scores=200, days=1))
+    assert gap(DriftConfig(), 1_000) == 0.02
+    assert gap(DriftConfig(tolerance=0.0), 1_000) == pytest.approx(2.576 * SPREAD / math.sqrt(7_000), rel=1e-3)
+    few = DriftConfig(baseline=BaselineConfig(scores=200, days=1))
     assert gap(few, 200) == pytest.approx(2.576 * SPREAD / math.sqrt(200), rel=1e-3)
 
 
 def priced(**more) -> Config:
-    judge = OpenAIJudge(kind="openai", model="m", price=Price(input=0.4, output=1.6))
-    return Config(judge=judge, embedder=OpenAIEmbedder(kind="openai", model="e"), **more)
+    judge = OpenAIJudgeConfig(kind="openai", model="m", price=PriceConfig(input=0.4, output=1.6))
+    return Config(judge=judge, embedder=OpenAIEmbedderConfig(kind="openai", model="e"), **more)
 
 
 def test_check_tells_scores_hours_and_cost_at_the_traffic_and_threshold_in_force() -> None:
-    config = priced(sampling=Sampling(ratio=0.1))
+    config = priced(sampling=SamplingConfig(ratio=0.1))
     head, *falls, assumed = report(config, 3_000)
     assert "3,000 scores a day (as given), of 30,000 interactions at ratio 0.1" in head
     limit = Family(config.drift, config.sampling, config.measures).threshold * 3_000
@@ -90,7 +90,10 @@ def test_check_tells_the_time_in_a_unit_that_people_read(per_day: int, unit: str
     ("config", "told"),
     [
         (Config(), "1,000 scores a day (an example; give yours with --scores-per-day)"),
-        (Config(sampling=Sampling(max_per_minute=2)), "2,880 scores a day (the most that sampling.max_per_minute"),
+        (
+            Config(sampling=SamplingConfig(max_per_minute=2)),
+            "2,880 scores a day (the most that sampling.max_per_minute",
+        ),
     ],
 )
 def test_where_nobody_says_how_many_scores_there_are_the_rate_limit_does_or_an_example(
@@ -102,6 +105,6 @@ def test_where_nobody_says_how_many_scores_there_are_the_rate_limit_does_or_an_e
 
 
 def test_a_fall_that_is_too_small_to_be_told_is_called_so_and_without_a_detector_nothing_is_said() -> None:
-    lines = list(report(Config(drift=Drift(tolerance=0.07)), 1_000))
+    lines = list(report(Config(drift=DriftConfig(tolerance=0.07)), 1_000))
     assert lines[1] == "  a fall by 0.05 is not told: only more than 0.070 is (drift.tolerance, drift.baseline)"
-    assert list(report(Config(drift=Drift(detector=False)), 1_000)) == []
+    assert list(report(Config(drift=DriftConfig(detector=False)), 1_000)) == []

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.freeing import TEXT, is_freed_at_once
 from tests.otlp import Collected, log, logs, span, trace_id, traces
-from tracescore.config import Receiver
+from tracescore.config import ReceiverConfig
 from tracescore.errors import SpoolError
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, Refused, inflate
@@ -82,14 +82,14 @@ async def test_a_request_is_acknowledged_only_after_the_sink_has_finished() -> N
             self.spans += spans
 
     sink = Slow()
-    intake = Intake(Receiver(), sink, lambda _: True, CollectorRegistry())
+    intake = Intake(ReceiverConfig(), sink, lambda _: True, CollectorRegistry())
     await intake.accept("http", "traces", traces([span(1)]).SerializeToString())
     assert len(sink.spans) == 1
 
 
 async def test_only_admitted_pieces_reach_the_sink_and_all_are_counted() -> None:
     registry, sink = CollectorRegistry(), Collected()
-    intake = Intake(Receiver(), sink, lambda one: one == trace_id(1), registry)
+    intake = Intake(ReceiverConfig(), sink, lambda one: one == trace_id(1), registry)
     await intake.accept("grpc", "traces", traces([span(1), span(1, trace=2), span(0)]).SerializeToString())
     await intake.accept("grpc", "logs", logs([log(1), log(2), log(0)]).SerializeToString())
     assert (len(sink.spans), len(sink.logs)) == (1, 1)
@@ -111,7 +111,7 @@ async def test_only_admitted_pieces_reach_the_sink_and_all_are_counted() -> None
 
 async def test_every_series_exists_before_the_first_request() -> None:
     registry = CollectorRegistry()
-    Intake(Receiver(), Collected(), lambda _: True, registry)
+    Intake(ReceiverConfig(), Collected(), lambda _: True, registry)
     for wire in ("http", "grpc"):
         for reason in ("malformed", "too_large", "unsupported_type", "unsupported_encoding", "full", "failed"):
             labels = {"protocol": wire, "reason": reason}
@@ -123,7 +123,7 @@ async def test_every_series_exists_before_the_first_request() -> None:
 
 async def test_bodies_on_their_way_in_are_bounded_over_all_connections() -> None:
     limit = 1000
-    settings = Receiver.model_validate({"max_request": f"{limit}B"})
+    settings = ReceiverConfig.model_validate({"max_request": f"{limit}B"})
     receiver = HttpReceiver(Intake(settings, Collected(), lambda _: True, CollectorRegistry()))
     scope = {"path": "/v1/traces", "method": "POST", "headers": [(b"content-type", b"application/x-protobuf")]}
     statuses, never = [], anyio.Event()
@@ -157,7 +157,7 @@ async def test_what_a_sink_refuses_later_is_freed_at_once() -> None:
             pending.set_exception(SpoolError("the disk is full"))
             return pending
 
-    intake = Intake(Receiver(), Refusing(), lambda _: True, CollectorRegistry())
+    intake = Intake(ReceiverConfig(), Refusing(), lambda _: True, CollectorRegistry())
     sent = traces([span(1, attrs={"k": TEXT})]).SerializeToString()
 
     async def call() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from tests.results import interaction
-from tracescore.config import Redaction
+from tracescore.config import RedactionConfig
 from tracescore.model import Message
 from tracescore.redaction import Redactor
 
@@ -20,7 +20,7 @@ ALL = ("email", "card", "phone")
 
 def redactor(**settings: Any) -> tuple[Redactor, CollectorRegistry]:
     registry = CollectorRegistry()
-    return Redactor(Redaction(**settings), registry), registry
+    return Redactor(RedactionConfig(**settings), registry), registry
 
 
 EVERYTHING, _ = redactor(patterns=ALL)

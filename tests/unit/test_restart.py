@@ -16,7 +16,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.results import NOW, relevancy, result
 from tests.unit.test_spool import kept_back
-from tracescore.config import Config, Spool
+from tracescore.config import Config, SpoolConfig
 from tracescore.judge.epoch import Epochs
 from tracescore.model import Result
 from tracescore.pipeline import recovery
@@ -35,7 +35,7 @@ class Judgeless:
 
 def service(path: Path) -> Service:
     with patch("tracescore.service.Scorer", Judgeless):
-        return Service(Config(spool=Spool(path=str(path))), lambda: NOW)
+        return Service(Config(spool=SpoolConfig(path=str(path))), lambda: NOW)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from prometheus_client import CollectorRegistry
 
 from tests import results
 from tests.results import SettableClock
-from tracescore.config import Sampling, SamplingRule
+from tracescore.config import SamplingConfig, SamplingRuleConfig
 from tracescore.formulas import weighted_mean
 from tracescore.model import Interaction
 from tracescore.sampling import Sampler, matches
@@ -21,7 +21,7 @@ TRACE_IDS = st.binary(min_size=16, max_size=16)
 
 
 def sampler(ratio: float, salt: str = "s") -> Sampler:
-    return Sampler(Sampling(ratio=ratio, salt=salt), CollectorRegistry(), SettableClock())
+    return Sampler(SamplingConfig(ratio=ratio, salt=salt), CollectorRegistry(), SettableClock())
 
 
 def interaction(trace_id: bytes, service: str = "unknown", **fields: Any) -> Interaction:
@@ -81,13 +81,16 @@ MATCHES: dict[str, tuple[dict[str, Any], bool]] = {
 @pytest.mark.parametrize(("names", "fits"), MATCHES.values(), ids=MATCHES.keys())
 def test_a_rule_matches_when_everything_it_names_fits(names: dict[str, Any], fits: bool) -> None:
     asked = interaction(b"\1" * 16, **SHOP, attributes={"http.response.status_code": 200, "app.beta": True})
-    assert matches(SamplingRule(name="r", ratio=1.0, **names), asked) is fits
+    assert matches(SamplingRuleConfig(name="r", ratio=1.0, **names), asked) is fits
 
 
 def test_the_first_rule_that_matches_decides_and_sets_the_weight() -> None:
-    rules = (SamplingRule(name="a", ratio=0.5, service="shop"), SamplingRule(name="b", ratio=1.0, service="s*"))
+    rules = (
+        SamplingRuleConfig(name="a", ratio=0.5, service="shop"),
+        SamplingRuleConfig(name="b", ratio=1.0, service="s*"),
+    )
     registry = CollectorRegistry()
-    decides = Sampler(Sampling(ratio=0.02, rules=rules), registry, SettableClock())
+    decides = Sampler(SamplingConfig(ratio=0.02, rules=rules), registry, SettableClock())
     ids = [number.to_bytes(16, "big") for number in range(400)]
     shop = [kept for i in ids if (kept := decides.decide(interaction(i, service="shop")))]
     assert {(kept.weight, kept.rule) for kept in shop} == {(2.0, "a")}
@@ -101,13 +104,13 @@ def test_the_first_rule_that_matches_decides_and_sets_the_weight() -> None:
 
 @given(TRACE_IDS)
 def test_what_any_rule_could_keep_is_admitted(trace_id: bytes) -> None:
-    rule = SamplingRule(name="all", ratio=0.4, service="shop")
-    decides = Sampler(Sampling(ratio=0.02, rules=(rule,)), CollectorRegistry(), SettableClock())
+    rule = SamplingRuleConfig(name="all", ratio=0.4, service="shop")
+    decides = Sampler(SamplingConfig(ratio=0.02, rules=(rule,)), CollectorRegistry(), SettableClock())
     if decides.decide(interaction(trace_id, service="shop")):
         assert decides.admits(trace_id)
 
 
-def traffic(settings: Sampling, per_minute: list[int]) -> tuple[list[float], list[float], float, list[int]]:
+def traffic(settings: SamplingConfig, per_minute: list[int]) -> tuple[list[float], list[float], float, list[int]]:
     """Minutes of traffic in which busy minutes answer badly: scores and weights kept, the true mean, kept a minute."""
     chance, clock = random.Random(7), SettableClock()
     decides = Sampler(settings, CollectorRegistry(), clock)
@@ -127,26 +130,26 @@ def traffic(settings: Sampling, per_minute: list[int]) -> tuple[list[float], lis
 
 
 def test_a_ratio_that_moves_does_not_move_the_mean() -> None:
-    scores, weights, true, _ = traffic(Sampling(max_per_minute=120), [300, 3000] * 8)
+    scores, weights, true, _ = traffic(SamplingConfig(max_per_minute=120), [300, 3000] * 8)
     assert weighted_mean(scores, weights) == pytest.approx(true, abs=0.02)
     assert sum(scores) / len(scores) > true + 0.04  # what a mean without weights would say
 
 
 def test_the_rate_limit_holds_within_minutes_and_lets_go_again() -> None:
-    *_, kept = traffic(Sampling(max_per_minute=100), [2000] * 6 + [50] * 6)
+    *_, kept = traffic(SamplingConfig(max_per_minute=100), [2000] * 6 + [50] * 6)
     assert all(count == pytest.approx(100, abs=35) for count in kept[4:6])
     assert kept[-1] == 50
 
 
 def test_the_rate_limit_never_goes_under_min_ratio() -> None:
-    scores, weights, _, _ = traffic(Sampling(max_per_minute=1, min_ratio=0.05), [4000] * 2)
+    scores, weights, _, _ = traffic(SamplingConfig(max_per_minute=1, min_ratio=0.05), [4000] * 2)
     assert max(weights) == 20.0
     assert len(scores) > 200
 
 
 def test_the_probability_of_a_trace_is_frozen_at_its_first_interaction() -> None:
     clock = SettableClock()
-    decides = Sampler(Sampling(max_per_minute=60), CollectorRegistry(), clock)
+    decides = Sampler(SamplingConfig(max_per_minute=60), CollectorRegistry(), clock)
     first = decides.decide(interaction(b"\1" * 16))
     for number in range(2000):
         decides.decide(interaction(number.to_bytes(16, "big")))
@@ -160,8 +163,8 @@ def test_the_probability_of_a_trace_is_frozen_at_its_first_interaction() -> None
 
 def test_the_ratio_in_force_is_shown_by_rule() -> None:
     registry = CollectorRegistry()
-    rule = SamplingRule(name="bank", ratio=0.5, service="bank")
-    decides = Sampler(Sampling(rules=(rule,), max_per_minute=60), registry, SettableClock())
+    rule = SamplingRuleConfig(name="bank", ratio=0.5, service="bank")
+    decides = Sampler(SamplingConfig(rules=(rule,), max_per_minute=60), registry, SettableClock())
 
     def ratio(rule: str) -> float | None:
         return registry.get_sample_value("tracescore_sampling_ratio", {"rule": rule})

@@ -10,7 +10,7 @@ import pytest
 from tests.gold_runs import runner, write_set
 from tests.unit.test_web_pages import HOSTILE, NEVER_OURS, Reader, flat
 from tests.web_results import ask, pages
-from tracescore.config import Web
+from tracescore.config import WebConfig
 from tracescore.config.types import Secret
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.view import view
@@ -30,7 +30,7 @@ def gold(file: Path, release: str) -> GoldRunner:
     return runner(file, {"kind": "python", "callable": "tests.unit.test_web_gold:answer"}, release=release)
 
 
-def page_of(of: GoldRunner, settings: Web | None = None) -> Pages:
+def page_of(of: GoldRunner, settings: WebConfig | None = None) -> Pages:
     app = pages(settings)
     app.gold = partial(view, of)
     return app
@@ -81,7 +81,7 @@ async def test_the_page_needs_the_token_and_a_login_leads_back_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOKEN", "t0ken")
-    settings = Web(listen="0.0.0.0:9465", token=Secret(env="TOKEN"))
+    settings = WebConfig(listen="0.0.0.0:9465", token=Secret(env="TOKEN"))
     app = page_of(gold(write_set(tmp_path / "faq.jsonl"), "1"), settings)
     asked = await ask(app, "/gold")
     assert (asked.status, "faq" in asked.body) == (401, False)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.web_results import TRACE, Reply, ask, pages, result
-from tracescore.config import Web
+from tracescore.config import WebConfig
 from tracescore.config.types import Secret
 from tracescore.errors import UsageError
 from tracescore.web.pages import Pages
@@ -26,18 +26,18 @@ def token_file(tmp_path: Path) -> str:
 
 @pytest.fixture
 def app(token_file: str) -> Pages:
-    return pages(Web(listen="0.0.0.0:9465", token=Secret(file=token_file)))
+    return pages(WebConfig(listen="0.0.0.0:9465", token=Secret(file=token_file)))
 
 
 @pytest.mark.parametrize("listen", ["127.0.0.1:9465", "127.0.0.2:9465", "localhost:9465", "[::1]:9465"])
 async def test_on_loopback_no_token_is_needed(listen: str) -> None:
-    reply = await ask(pages(Web(listen=listen)), host=listen)
+    reply = await ask(pages(WebConfig(listen=listen)), host=listen)
     assert reply.status == 200
 
 
 def test_a_token_that_cannot_be_read_is_an_error_at_the_start(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"web\.token: file .* cannot be read"):
-        pages(Web(token=Secret(file=str(tmp_path / "none"))))
+        pages(WebConfig(token=Secret(file=str(tmp_path / "none"))))
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ async def test_which_headers_open_the_page(app: Pages, path: str, headers: dict[
 
 
 async def test_on_loopback_a_token_that_is_set_is_required(token_file: str) -> None:
-    app = pages(Web(token=Secret(file=token_file)))
+    app = pages(WebConfig(token=Secret(file=token_file)))
     assert (await ask(app)).status == 401
     assert (await ask(app, authorization=f"Bearer {TOKEN}")).status == 200
 
@@ -154,12 +154,12 @@ async def test_styles_need_no_token(app: Pages) -> None:
 @pytest.mark.parametrize("path", ["/", "/login", "/style.css"])
 async def test_on_loopback_only_local_names_are_answered(host: str, status: int, path: str) -> None:
     expected = 401 if status == 200 and path == "/login" else status
-    reply = await ask(pages(Web(token=None)), path, host=host)
+    reply = await ask(pages(WebConfig(token=None)), path, host=host)
     assert reply.status == (status if path != "/login" else expected)
 
 
 async def test_the_name_the_page_listens_on_is_answered_too() -> None:
-    assert (await ask(pages(Web(listen="127.0.0.9:9465")), host="127.0.0.9:9465")).status == 200
+    assert (await ask(pages(WebConfig(listen="127.0.0.9:9465")), host="127.0.0.9:9465")).status == 200
 
 
 async def test_with_a_token_the_page_may_be_called_by_any_name(app: Pages) -> None:

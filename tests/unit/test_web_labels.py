@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry
 from tests.results import NOW
 from tests.web_results import LEDGER, Reply, ask, evaluations, result
 from tracescore.calibration.labelling import Labelling
-from tracescore.config import Secret, Web
-from tracescore.config.drift import Labels
+from tracescore.config import Secret, WebConfig
+from tracescore.config.drift import LabelsConfig
 from tracescore.interactions import content_switch
 from tracescore.model import Item, Score
 from tracescore.web.pages import Pages
@@ -25,12 +25,12 @@ ANSWERS = {"answer_relevancy.0": "relevant", "completeness.0": "covered", "compl
 
 
 class Rig:
-    def __init__(self, folder: Path, web: Web | None = None, *, asking: bool = True) -> None:
+    def __init__(self, folder: Path, web: WebConfig | None = None, *, asking: bool = True) -> None:
         registry = CollectorRegistry()
-        self.labels = Labelling(registry, Labels(path=str(folder / "labels"), ratio=1.0), "salt", lambda: NOW)
+        self.labels = Labelling(registry, LabelsConfig(path=str(folder / "labels"), ratio=1.0), "salt", lambda: NOW)
         self.labels.open()
         self.app = Pages(
-            web or Web(), lambda: LEDGER, lambda: NOW, registry,
+            web or WebConfig(), lambda: LEDGER, lambda: NOW, registry,
             endpoints={}, targets={}, switch=content_switch, asked=self.labels if asking else None,
         )  # fmt: skip
 
@@ -117,7 +117,7 @@ async def test_another_process_has_another_form(rig: Rig, tmp_path: Path) -> Non
 
 async def test_nobody_without_the_token_sees_or_gives_labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGE_TOKEN", "sesame")
-    rig = Rig(tmp_path, Web(token=Secret(env="PAGE_TOKEN")))
+    rig = Rig(tmp_path, WebConfig(token=Secret(env="PAGE_TOKEN")))
     await rig.labels.export(result())
     for path in ("/labels", "/api/labels"):
         assert (await ask(rig.app, path)).status == 401

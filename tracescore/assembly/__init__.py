@@ -31,7 +31,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from tracescore.assembly.held import NEVER, Held, log_number, number
 from tracescore.assembly.markers import patterns
 from tracescore.assembly.memory import Memory, contains
-from tracescore.config import Assembly as Settings
+from tracescore.config import AssemblyConfig
 from tracescore.model import Clock, ClosedBy, RawLog, RawSpan, RawTrace
 
 CLOSED_BY: tuple[ClosedBy, ...] = get_args(ClosedBy)
@@ -45,7 +45,7 @@ class Assembly:
     """
 
     def __init__(
-        self, settings: Settings, markers: tuple[bytes, ...], registry: CollectorRegistry, clock: Clock
+        self, settings: AssemblyConfig, markers: tuple[bytes, ...], registry: CollectorRegistry, clock: Clock
     ) -> None:
         self._settings, self._patterns, self._clock = settings, patterns(markers), clock
         self.on_gone: Callable[[bytes, array[int]], None] | None = None

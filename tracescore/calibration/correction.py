@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tracescore.drift.weighted_sums import WeightedSums
-from tracescore.formulas import Known, agreement, corrected_mean, judge_difference
+from tracescore.formulas import MeanEstimate, agreement, corrected_mean, judge_difference
 from tracescore.model import LiveMeasure
 
 LEAST_LABELS = 100
@@ -82,10 +82,10 @@ class Calibration:
     labels: int
     judge: float
     people: float
-    difference: Known
-    corrected: Known | None
+    difference: MeanEstimate
+    corrected: MeanEstimate | None
     why_not: str
-    agreement: Known | None
+    agreement: MeanEstimate | None
     confusion: Mapping[tuple[str, str], int]
 
 
@@ -121,7 +121,7 @@ def calibrate(sample: Sample) -> Calibration | None:
     )
 
 
-def _corrected(drawn: Sequence[Label], unlabelled: WeightedSums) -> tuple[Known | None, str]:
+def _corrected(drawn: Sequence[Label], unlabelled: WeightedSums) -> tuple[MeanEstimate | None, str]:
     if not drawn:
         return None, "no label says how likely its answer was to be drawn (pi_score, pi_label)"
     weights = [each.weight or 1.0 for each in drawn]
@@ -132,7 +132,7 @@ def _corrected(drawn: Sequence[Label], unlabelled: WeightedSums) -> tuple[Known 
     return known, ""
 
 
-def _agreement(labels: Sequence[Label], weights: Sequence[float]) -> Known | None:
+def _agreement(labels: Sequence[Label], weights: Sequence[float]) -> MeanEstimate | None:
     rows = [
         (sum(_AGREES.get(said, said) == other for said, other in zip(each.judged, each.labelled, strict=True)), each, w)
         for each, w in zip(labels, weights, strict=True)

@@ -17,7 +17,7 @@ from tracescore.calibration.correction import ANSWERS, JUDGED, Calibration, Grou
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.errors import UsageError
 from tracescore.exporters.prometheus.labels import label as label_value
-from tracescore.formulas import Known
+from tracescore.formulas import MeanEstimate
 from tracescore.model import LiveMeasure
 
 _LARGEST_SUM = 1e30
@@ -149,6 +149,6 @@ def _told_agreement(measure: LiveMeasure, found: Calibration) -> Iterator[str]:
         yield f"    {judged:14}" + "".join(f"{found.confusion.get((judged, each), 0):24,}" for each in people)
 
 
-def _with_limits(known: Known, *, sign: bool = False) -> str:
+def _with_limits(known: MeanEstimate, *, sign: bool = False) -> str:
     plus = "+" if sign else ""
     return f"{known.mean:{plus}.3f} ({known.lower:{plus}.3f} to {known.upper:{plus}.3f} at 95 %)"

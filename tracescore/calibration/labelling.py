@@ -24,7 +24,7 @@ from tracescore.calibration.label_file import label_line, sums_line
 from tracescore.calibration.series import families
 from tracescore.calibration.store import Drawn, LabelStore
 from tracescore.config import Config
-from tracescore.config.drift import Labels
+from tracescore.config.drift import LabelsConfig
 from tracescore.drift.baseline import DAY
 from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.scale import Scale, going_on
@@ -42,7 +42,7 @@ class Labelling:
 
     name = "labels"
 
-    def __init__(self, registry: CollectorRegistry, settings: Labels, salt: str, clock: Clock) -> None:
+    def __init__(self, registry: CollectorRegistry, settings: LabelsConfig, salt: str, clock: Clock) -> None:
         """`salt` keeps the draw independent of samplers that hash the same trace ids."""
         self._settings, self._clock = settings, clock
         self._key = hashlib.sha256(f"{salt} labels".encode()).digest()

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tracescore.assembly import put_together
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.errors import DecodeError, UsageError
 from tracescore.interactions import read
 from tracescore.model import Interaction, RawLog, RawSpan
@@ -18,7 +18,7 @@ from tracescore.otlp.files import read_file
 
 def inspect(
     files: Sequence[Path],
-    settings: Interactions,
+    settings: InteractionsConfig,
     refuse: Callable[[UsageError | DecodeError], None],
     *,
     explain: bool = False,

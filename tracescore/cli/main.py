@@ -26,7 +26,7 @@ from tracescore import __version__, logs
 from tracescore.cli.drift import COMMANDS
 from tracescore.cli.gold import gold
 from tracescore.cli.options import ConfigPath, configured, lines_of, print_json, run_async
-from tracescore.config import Config, EmbedderSettings, JudgeSettings
+from tracescore.config import Config, EmbedderConfig, JudgeConfig
 from tracescore.config import file as config_file
 from tracescore.config.types import host_port
 from tracescore.errors import ConfigError, TargetFailed, TracescoreError, UsageError
@@ -184,7 +184,7 @@ async def _embed(embedder: Embedder) -> None:
     await embedder.embed(["Is anybody there?"])
 
 
-def _where(settings: JudgeSettings | EmbedderSettings) -> str:
+def _where(settings: JudgeConfig | EmbedderConfig) -> str:
     """Where a judge or an embedder is asked; credentials that stand in its URL are not shown."""
     if settings.kind != "openai":
         return "in this process"

@@ -13,7 +13,7 @@ import anyio
 import orjson
 import typer
 
-from tracescore.config import Config, OtlpExporter
+from tracescore.config import Config, OtlpExporterConfig
 from tracescore.config import file as config_file
 from tracescore.config.checks import cross_checks
 from tracescore.errors import UsageError
@@ -30,7 +30,7 @@ def configured(path: Path | None, otlp_out: str | None = None, *, secrets: bool 
     if otlp_out is None:
         return config
     try:
-        target = OtlpExporter(endpoint=otlp_out, protocol="grpc" if urlsplit(otlp_out).port == 4317 else "http")
+        target = OtlpExporterConfig(endpoint=otlp_out, protocol="grpc" if urlsplit(otlp_out).port == 4317 else "http")
     except ValueError:  # pydantic's, or urlsplit's for a port that is none
         raise UsageError(f"--otlp-out: http://HOST:PORT or https://HOST expected; got {otlp_out!r}") from None
     config = config.model_copy(update={"exporters": config.exporters.model_copy(update={"otlp": target})})

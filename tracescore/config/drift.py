@@ -10,7 +10,7 @@ from tracescore.config.types import Duration, Ratio, Section
 from tracescore.model import Measure
 
 
-class Baseline(Section):
+class BaselineConfig(Section):
     """How much has to be seen before a change can be told."""
 
     scores: int = Field(default=1_000, ge=200)
@@ -18,7 +18,7 @@ class Baseline(Section):
     """Learning ends after a whole multiple of so many days, so that days and weeks do not look like changes."""
 
 
-class Labels(Section):
+class LabelsConfig(Section):
     """Answers that people are asked to label on the page, to tell how far the judge is from them."""
 
     path: str = Field(min_length=1)
@@ -31,7 +31,7 @@ class Labels(Section):
     """Answers that wait for a label; beyond that the oldest leave."""
 
 
-class Drift(Section):
+class DriftConfig(Section):
     """Estimates over time, and what tells that they have changed."""
 
     window: Duration = 3600.0
@@ -49,11 +49,11 @@ class Drift(Section):
     """A fall of a mean that is too small to be told."""
     reference: Literal["flat", "by_block"] = "flat"
     """One reference for the whole day, or one for each quarter of it (UTC)."""
-    baseline: Baseline = Baseline()
+    baseline: BaselineConfig = BaselineConfig()
     conversation_idle: Duration = Field(default=1800.0, gt=0)
     """A conversation that is silent for so long is one observation of the detectors."""
     anchors: str | None = Field(default=None, min_length=1)
     """A file of fixed items, scored again when a change is suspected, to tell the judge from the product."""
     anchor_deadline: Duration = Field(default=300.0, gt=0)
     """How long the word on who moved waits for them."""
-    labels: Labels | None = None
+    labels: LabelsConfig | None = None

@@ -71,7 +71,7 @@ class _Request(Section):
     """Sent as JSON; without it `{"question": "{question}"}`, and nothing with GET."""
 
 
-class HttpTarget(_Request):
+class HttpTargetConfig(_Request):
     """An app that answers a request with JSON."""
 
     kind: Literal["http"]
@@ -82,7 +82,7 @@ class HttpTarget(_Request):
     """Where the app says which release of it answered."""
 
 
-class OpenAITarget(Section):
+class OpenAITargetConfig(Section):
     """An app, or a bare model, behind an OpenAI-compatible chat endpoint."""
 
     kind: Literal["openai"]
@@ -95,14 +95,14 @@ class OpenAITarget(Section):
     contexts: ResponsePath | None = None
 
 
-class PythonTarget(Section):
+class PythonTargetConfig(Section):
     """A function of yours, plain or async: question in, answer text or {answer, contexts, release} out."""
 
     kind: Literal["python"]
     callable: FunctionName
 
 
-class TraceTarget(_Request):
+class TraceTargetConfig(_Request):
     """An instrumented app: what it answers to the request is read from the trace that it then exports."""
 
     kind: Literal["trace"]
@@ -110,17 +110,19 @@ class TraceTarget(_Request):
     """For the trace, once the app has answered."""
 
 
-GoldTarget = Annotated[HttpTarget | OpenAITarget | PythonTarget | TraceTarget, Field(discriminator="kind")]
+GoldTargetConfig = Annotated[
+    HttpTargetConfig | OpenAITargetConfig | PythonTargetConfig | TraceTargetConfig, Field(discriminator="kind")
+]
 
 
-class Gold(Section):
+class GoldConfig(Section):
     """Correctness on a schedule: questions with known answers, asked of the app again and again."""
 
     set: str = Field(min_length=1)
     """A file of YAML, JSONL or CSV."""
     name: str | None = Field(default=None, min_length=1, max_length=64)
     """The label `gold_set`; without it the name of the file."""
-    target: GoldTarget
+    target: GoldTargetConfig
     service: str | None = Field(default=None, min_length=1)
     """The service.name of the app in its own traces: labels the series, and a new release of it starts a run."""
     release: str | None = Field(default=None, min_length=1)

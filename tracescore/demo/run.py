@@ -6,8 +6,16 @@ import time
 
 import anyio
 
-from tracescore.config import Assembly, Config, Exporters, Listener, Prometheus, Receiver, Web
-from tracescore.config.drift import Drift
+from tracescore.config import (
+    AssemblyConfig,
+    Config,
+    ExportersConfig,
+    ListenerConfig,
+    PrometheusConfig,
+    ReceiverConfig,
+    WebConfig,
+)
+from tracescore.config.drift import DriftConfig
 from tracescore.demo.app import SampleApp
 from tracescore.demo.questions import Kind
 from tracescore.demo.table import DemoTable
@@ -19,11 +27,11 @@ _PATIENCE = 120.0
 """Seconds that the first scores may take on a slow machine."""
 
 SETTINGS = Config(
-    receiver=Receiver(grpc=Listener(listen=_ANY), http=Listener(listen=_ANY)),
-    assembly=Assembly.model_validate({"idle": "1s"}),
-    drift=Drift(min_count=5),
-    exporters=Exporters(prometheus=Prometheus(listen=_ANY)),
-    web=Web(listen=_ANY),
+    receiver=ReceiverConfig(grpc=ListenerConfig(listen=_ANY), http=ListenerConfig(listen=_ANY)),
+    assembly=AssemblyConfig.model_validate({"idle": "1s"}),
+    drift=DriftConfig(min_count=5),
+    exporters=ExportersConfig(prometheus=PrometheusConfig(listen=_ANY)),
+    web=WebConfig(listen=_ANY),
 )
 """The defaults, but on free ports, and quicker to show something than a service in production should be."""
 

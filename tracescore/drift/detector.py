@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tracescore.config.drift import Drift
+from tracescore.config.drift import DriftConfig
 from tracescore.drift.baseline import DAY, Baseline, Sample, block_of
 from tracescore.formulas import Vector
 
@@ -181,7 +181,7 @@ class Detector:
     target, which is a target for the mean of all.
     """
 
-    def __init__(self, settings: Drift, target: float | None = None) -> None:
+    def __init__(self, settings: DriftConfig, target: float | None = None) -> None:
         self._settings, self.target = settings, target
         self.learning: dict[str, Sample] = {}
         self.tested: dict[str, Stratum] = {}

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tracescore.config import Sampling
-from tracescore.config.drift import Drift
+from tracescore.config import SamplingConfig
+from tracescore.config.drift import DriftConfig
 from tracescore.drift.detector import Detector, threshold
 from tracescore.drift.observations import Conversations, Kind, Observation, kinds, seen
 from tracescore.drift.releases import Releases
@@ -52,7 +52,7 @@ class Watched:
 class Family:
     """Takes results in, and knows what every detector says."""
 
-    def __init__(self, settings: Drift, sampling: Sampling, measures: Sequence[Measure]) -> None:
+    def __init__(self, settings: DriftConfig, sampling: SamplingConfig, measures: Sequence[Measure]) -> None:
         self._settings, self._max_weight = settings, sampling.largest_weight
         self.kinds = kinds(measures, settings.targets)
         self._conversations = Conversations(settings.conversation_idle)

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
-from tracescore.config import Config, Price
-from tracescore.config.drift import Drift
+from tracescore.config import Config, PriceConfig
+from tracescore.config.drift import DriftConfig
 from tracescore.drift.detector import DOUBT
 from tracescore.drift.family import Family
 
@@ -45,12 +45,12 @@ def traffic(config: Config, given: int | None) -> Traffic:
     return Traffic(SCORES_PER_DAY, "an example; give yours with --scores-per-day")
 
 
-def days_of_learning(drift: Drift, scores_per_day: float) -> int:
+def days_of_learning(drift: DriftConfig, scores_per_day: float) -> int:
     """Days until a baseline is in force: whole periods with enough scores."""
     return drift.baseline.days * math.ceil(max(1.0, drift.baseline.scores / scores_per_day / drift.baseline.days))
 
 
-def gap(drift: Drift, scores_per_day: float, spread: float = SPREAD) -> float:
+def gap(drift: DriftConfig, scores_per_day: float, spread: float = SPREAD) -> float:
     """How far the reference lies below the baseline: the tolerance, or the baseline's own doubt where that is more."""
     learned_from = scores_per_day * days_of_learning(drift, scores_per_day)
     return max(drift.tolerance, -NormalDist().inv_cdf(DOUBT) * spread / math.sqrt(learned_from))
@@ -112,5 +112,5 @@ def _cost(config: Config, scores: float) -> str:
     return f"; the judge costs {cost:,.2f} to {_UNLUCKY * cost:,.2f}, as judge.price has it"
 
 
-def _price(config: Config) -> Price | None:
+def _price(config: Config) -> PriceConfig | None:
     return config.judge.price if config.judge.kind == "openai" else None

@@ -16,8 +16,8 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from tracescore import logs
-from tracescore.config import Sampling
-from tracescore.config.drift import Drift
+from tracescore.config import SamplingConfig
+from tracescore.config.drift import DriftConfig
 from tracescore.drift.anchors import VERDICTS, Anchors, Verdict
 from tracescore.drift.detector import Detector
 from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference
@@ -52,8 +52,8 @@ class DriftWatch:
     def __init__(
         self,
         registry: CollectorRegistry,
-        settings: Drift,
-        sampling: Sampling,
+        settings: DriftConfig,
+        sampling: SamplingConfig,
         measures: Sequence[Measure],
         clock: Clock,
     ) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry
 
-from tracescore import config
+from tracescore.config import EmbedderConfig, LocalEmbedderConfig, OpenAIEmbedderConfig
 from tracescore.formulas import Vector
 
 
@@ -28,13 +28,13 @@ class Embedder(Protocol):
         ...
 
 
-def _openai(settings: config.OpenAIEmbedder, registry: CollectorRegistry) -> Embedder:
+def _openai(settings: OpenAIEmbedderConfig, registry: CollectorRegistry) -> Embedder:
     from tracescore.embedder.openai import OpenAIEmbedder  # noqa: PLC0415 - each embedder brings its own libraries
 
     return OpenAIEmbedder(settings, registry)
 
 
-def _sentence_transformers(settings: config.LocalEmbedder, _registry: CollectorRegistry) -> Embedder:
+def _sentence_transformers(settings: LocalEmbedderConfig, _registry: CollectorRegistry) -> Embedder:
     from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder  # noqa: PLC0415
 
     return SentenceTransformersEmbedder(settings)
@@ -47,7 +47,7 @@ EMBEDDERS: Mapping[str, Callable[[Any, CollectorRegistry], Embedder]] = {
 """Embedders by `embedder.kind`."""
 
 
-def build_embedder(settings: config.EmbedderSettings, registry: CollectorRegistry) -> Embedder:
+def build_embedder(settings: EmbedderConfig, registry: CollectorRegistry) -> Embedder:
     """The embedder that `settings` describe.
 
     Raises MissingExtra when it needs a package that is not installed, UsageError when its key is not there.

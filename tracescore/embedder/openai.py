@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter
 
-from tracescore import config
+from tracescore.config import OpenAIEmbedderConfig
 from tracescore.errors import EmbedderError
 from tracescore.formulas import Vector
 from tracescore.net.openai_endpoint import CallFailed, Cause, Endpoint
@@ -23,9 +23,7 @@ _BATCH = 128
 class OpenAIEmbedder:
     """See `Embedder`. Raises UsageError when the key that the settings name is not there."""
 
-    def __init__(
-        self, settings: config.OpenAIEmbedder, registry: CollectorRegistry, timing: Timing = REAL_TIME
-    ) -> None:
+    def __init__(self, settings: OpenAIEmbedderConfig, registry: CollectorRegistry, timing: Timing = REAL_TIME) -> None:
         key = settings.api_key.read("embedder.api_key") if settings.api_key else ""
         self._model = settings.model
         self._patience = settings.timeout * (settings.max_retries + 1)

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tracescore import config
+from tracescore.config import LocalEmbedderConfig
 from tracescore.errors import EmbedderError, MissingExtra, UsageError
 from tracescore.formulas import Vector
 
@@ -70,7 +70,7 @@ class SentenceTransformersEmbedder:
     Raises MissingExtra when a package is missing and UsageError when the model is no folder that can be loaded.
     """
 
-    def __init__(self, settings: config.LocalEmbedder) -> None:
+    def __init__(self, settings: LocalEmbedderConfig) -> None:
         self._name = settings.model
         self._model = _load(settings.model)
         self._vocabulary = len(self._model.tokenizer)

@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Protocol
 
-from tracescore import config, logs
+from tracescore import logs
+from tracescore.config import EvaluatorsConfig
 from tracescore.embedder import Embedder
 from tracescore.errors import EmbedderError, JudgeError
 from tracescore.evaluators.against_reference import ReferenceSimilarity, ReferenceVerdict
@@ -38,7 +39,7 @@ class Evaluator(Protocol):
         ...
 
 
-def _answer_relevancy(settings: config.Evaluators, embedder: Embedder | None) -> Evaluator:
+def _answer_relevancy(settings: EvaluatorsConfig, embedder: Embedder | None) -> Evaluator:
     if embedder is None:
         raise ValueError(
             "answer_relevancy: needs an embedder; configure an embedder, or leave answer_relevancy out of measures"
@@ -46,7 +47,7 @@ def _answer_relevancy(settings: config.Evaluators, embedder: Embedder | None) ->
     return AnswerRelevancy(embedder, settings.questions, settings.count_abstentions_as)
 
 
-def _answer_correctness(settings: config.Evaluators, embedder: Embedder | None) -> Evaluator:
+def _answer_correctness(settings: EvaluatorsConfig, embedder: Embedder | None) -> Evaluator:
     if settings.correctness.method == "verdict":
         return ReferenceVerdict()
     if settings.correctness.method == "similarity":
@@ -54,7 +55,7 @@ def _answer_correctness(settings: config.Evaluators, embedder: Embedder | None) 
     return AnswerCorrectness(embedder, settings.weights, settings.beta)
 
 
-EVALUATORS: Mapping[Measure, Callable[[config.Evaluators, Embedder | None], Evaluator]] = {
+EVALUATORS: Mapping[Measure, Callable[[EvaluatorsConfig, Embedder | None], Evaluator]] = {
     "answer_relevancy": _answer_relevancy,
     "completeness": lambda _settings, _embedder: Completeness(),
     "faithfulness": lambda settings, _embedder: Faithfulness(settings.questions),
@@ -64,7 +65,7 @@ EVALUATORS: Mapping[Measure, Callable[[config.Evaluators, Embedder | None], Eval
 
 
 def build_evaluators(
-    measures: Sequence[Measure], settings: config.Evaluators, embedder: Embedder | None
+    measures: Sequence[Measure], settings: EvaluatorsConfig, embedder: Embedder | None
 ) -> list[Evaluator]:
     """Evaluators of `measures`, in that order. ValueError when one needs an embedder and there is none."""
     return [EVALUATORS[measure](settings, embedder) for measure in dict.fromkeys(measures)]

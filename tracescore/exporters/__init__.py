@@ -7,8 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from prometheus_client import CollectorRegistry
 
-from tracescore.config import Config, Forward
-from tracescore.config import OtlpExporter as OtlpSettings
+from tracescore.config import Config, ForwardConfig, OtlpExporterConfig
 from tracescore.exporters.otlp.exporter import OtlpExporter
 from tracescore.exporters.phoenix import PhoenixExporter
 from tracescore.exporters.prometheus.exporter import PrometheusExporter
@@ -71,13 +70,13 @@ def _otlp(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporte
     return OtlpExporter(settings, registry) if settings else None
 
 
-def _beside_forward(forward: Forward | None) -> OtlpSettings | None:
+def _beside_forward(forward: ForwardConfig | None) -> OtlpExporterConfig | None:
     """Scores follow the spans to where they are passed on, unless a place of their own is named."""
     if forward is None:
         return None
     if forward.http is not None:
-        return OtlpSettings(endpoint=forward.http, protocol="http")
-    return OtlpSettings(endpoint=forward.grpc or "", protocol="grpc")
+        return OtlpExporterConfig(endpoint=forward.http, protocol="http")
+    return OtlpExporterConfig(endpoint=forward.grpc or "", protocol="grpc")
 
 
 def _phoenix(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:

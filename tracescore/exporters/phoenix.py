@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from prometheus_client import CollectorRegistry
 
-from tracescore import config
+from tracescore.config import PhoenixExporterConfig
 from tracescore.exporters.delivery import DEFAULT_LIMITS, Answer, Dropped, Lanes, Limits, Sender
 from tracescore.exporters.otlp.messages import explanation
 from tracescore.exporters.posting import Poster
@@ -36,7 +36,7 @@ class PhoenixExporter:
 
     def __init__(
         self,
-        settings: config.PhoenixExporter,
+        settings: PhoenixExporterConfig,
         registry: CollectorRegistry,
         limits: Limits = DEFAULT_LIMITS,
         *,

@@ -13,7 +13,7 @@ import anyio
 import anyio.to_thread
 
 from tracescore import logs
-from tracescore.config.gold import Gold
+from tracescore.config.gold import GoldConfig
 from tracescore.errors import TargetFailed
 from tracescore.gold.items import GoldSet, mark_of
 from tracescore.gold.results import COUNTS, ItemOutcome, Run, State, values_of
@@ -42,7 +42,7 @@ _DETAIL = 300
 class Asker:
     """What all items of all runs have in common."""
 
-    settings: Gold
+    settings: GoldConfig
     target: Target
     marks: Marks
     evaluate: Evaluate

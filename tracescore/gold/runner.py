@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from tracescore import logs
-from tracescore.config.gold import Gold
+from tracescore.config.gold import GoldConfig
 from tracescore.errors import ConfigError, UsageError
 from tracescore.exporters.prometheus.labels import label
 from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
@@ -59,7 +59,7 @@ class GoldRunner:
 
     def __init__(
         self,
-        settings: Gold,
+        settings: GoldConfig,
         spool: str | None,
         marks: Marks,
         judge: str,
@@ -303,13 +303,13 @@ class GoldRunner:
         await self.target.close()
 
 
-def _store_path(settings: Gold, spool: str | None) -> Path | None:
+def _store_path(settings: GoldConfig, spool: str | None) -> Path | None:
     if settings.store is not None:
         return Path(settings.store)
     return Path(f"{spool}.gold") if spool else None
 
 
-def summary_line(run: Run, settings: Gold) -> str:
+def summary_line(run: Run, settings: GoldConfig) -> str:
     """One run as one line of the log: no text of items or answers."""
     means = " ".join(f"{name}={each.mean:.3f}" for name, each in run.estimates(settings.min_scored).items())
     counts = f"items={run.size} scored={run.count('scored')} unscored={run.count('unscored')}"

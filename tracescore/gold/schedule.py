@@ -10,7 +10,7 @@ from datetime import datetime
 
 from cronsim import CronSim
 
-from tracescore.config.gold import Gold, zone_of
+from tracescore.config.gold import GoldConfig, zone_of
 from tracescore.gold.results import Trigger
 
 _LATE = 60.0
@@ -25,7 +25,7 @@ MOST_RELEASES = 1_000
 class Schedule:
     """Of one gold set. `due` tells what is to be done, `began` that it is being done. Times in Unix seconds."""
 
-    def __init__(self, settings: Gold, last_success: float | None, releases: list[str], now: float) -> None:
+    def __init__(self, settings: GoldConfig, last_success: float | None, releases: list[str], now: float) -> None:
         """`last_success` is when the last good run began, `releases` are those seen before, oldest first."""
         self._settings = settings
         self._zone = zone_of(settings.timezone)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.interactions import calls, documents, fields, messages, prompt, values
 from tracescore.interactions.convention import FLOWS, Kind, Node, Piece
 from tracescore.interactions.grouping import Group
@@ -36,7 +36,7 @@ class Contexts:
     found: Found | None = None
 
 
-def read(group: Group, settings: Interactions, question: fields.Field) -> Contexts:
+def read(group: Group, settings: InteractionsConfig, question: fields.Field) -> Contexts:
     """The contexts of a group; `flaw` and `partial` of the best source that says anything at all."""
     tried: list[str] = []
     flaw: values.Flaw = ""
@@ -52,7 +52,7 @@ def read(group: Group, settings: Interactions, question: fields.Field) -> Contex
     return Contexts(flaw=flaw, found=Found("", "", tuple(tried)))
 
 
-def _sources(group: Group, settings: Interactions, question: fields.Field) -> Iterator[Contexts]:
+def _sources(group: Group, settings: InteractionsConfig, question: fields.Field) -> Iterator[Contexts]:
     for node, key, value in fields.own(group, settings.contexts):
         yield _listed(node, Piece(key, value), documents.passages(value), "retrieval")
     yield _retrieved(group)

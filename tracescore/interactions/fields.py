@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.interactions import calls, messages, prompt, texts, values
 from tracescore.interactions.convention import FLOWS, Node
 from tracescore.interactions.conventions import plain
@@ -44,12 +44,12 @@ class _Candidate:
     beside: str | None = None
 
 
-def question(group: Group, settings: Interactions) -> Field:
+def question(group: Group, settings: InteractionsConfig) -> Field:
     """The user's own last message, and the turns before it."""
     return _first(_questions(group, settings))
 
 
-def answer(group: Group, settings: Interactions) -> Field:
+def answer(group: Group, settings: InteractionsConfig) -> Field:
     """What the user was told."""
     return _first(_answers(group, settings))
 
@@ -78,7 +78,7 @@ def _first(candidates: Iterable[_Candidate]) -> Field:
 # ---------------------------------------------------------------- question
 
 
-def _questions(group: Group, settings: Interactions) -> Iterator[_Candidate]:
+def _questions(group: Group, settings: InteractionsConfig) -> Iterator[_Candidate]:
     yield from (_asked(node, key, value) for node, key, value in own(group, settings.question))
     root = group.root
     yield from (_asked(node, piece.key, piece.value) for node in group.nodes for piece in node.read("trace_input"))
@@ -191,7 +191,7 @@ def _unrewritten(group: Group, candidate: _Candidate) -> _Candidate:
 # ---------------------------------------------------------------- answer
 
 
-def _answers(group: Group, settings: Interactions) -> Iterator[_Candidate]:
+def _answers(group: Group, settings: InteractionsConfig) -> Iterator[_Candidate]:
     yield from (_answered(node, key, value) for node, key, value in own(group, settings.answer))
     root, model = group.root, group.answering
     yield from (_answered(node, piece.key, piece.value) for node in group.nodes for piece in node.read("trace_output"))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from tracescore import model
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree
 from tracescore.interactions.contexts import Contexts
 from tracescore.interactions.convention import Node
@@ -29,7 +29,7 @@ class Reading:
     set_aside: Mapping[MadeBy, int]
 
 
-def read(trace: Trace, settings: Interactions, keep: Iterable[str] = ()) -> Reading:
+def read(trace: Trace, settings: InteractionsConfig, keep: Iterable[str] = ()) -> Reading:
     """Reads a trace.
 
     Pure, and linear in the number of spans (at worst, times their depth); their order and repetition change nothing.
@@ -44,7 +44,7 @@ def read(trace: Trace, settings: Interactions, keep: Iterable[str] = ()) -> Read
     return Reading(tuple(found), understood, forest.set_aside)
 
 
-def _interaction(trace: Trace, group: Group, settings: Interactions, keep: Iterable[str]) -> Interaction:
+def _interaction(trace: Trace, group: Group, settings: InteractionsConfig, keep: Iterable[str]) -> Interaction:
     question, answer = fields.question(group, settings), fields.answer(group, settings)
     evidence = contexts.read(group, settings, question)
     history = question.history or _history(group)

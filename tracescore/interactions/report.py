@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter
 
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.interactions.exclusions import MADE_BY
 from tracescore.interactions.reader import Reading
 from tracescore.model import Clock, Interaction, State
@@ -27,7 +27,7 @@ FIELDS = ("question", "answer", "contexts")
 """Fields of an interaction for which users may name keys of their own."""
 
 
-def own_keys(settings: Interactions) -> tuple[str, ...]:
+def own_keys(settings: InteractionsConfig) -> tuple[str, ...]:
     """All keys that the user named; a trace that holds one is worth reading, whatever convention it follows."""
     return tuple(key for field in FIELDS for key in getattr(settings, field))
 
@@ -36,7 +36,7 @@ class Report:
     """Counts what was read and says it once a minute, only when something came."""
 
     def __init__(
-        self, settings: Interactions, registry: CollectorRegistry, clock: Clock, switch: Callable[[str], str]
+        self, settings: InteractionsConfig, registry: CollectorRegistry, clock: Clock, switch: Callable[[str], str]
     ) -> None:
         """`switch` names, for a convention, the setting that makes it record content."""
         self._clock, self._switch = clock, switch

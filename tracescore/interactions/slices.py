@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.interactions import values
 from tracescore.interactions.convention import FLOWS, Node
 from tracescore.interactions.grouping import Group
@@ -52,7 +52,7 @@ class Labels:
     A value on the outermost span comes before those above it and those inside it, any span's before any resource's.
     """
 
-    def __init__(self, group: Group, settings: Interactions) -> None:
+    def __init__(self, group: Group, settings: InteractionsConfig) -> None:
         self._root = group.root
         self._tenant = settings.tenant
         self._first: dict[str, list[str]] = {}

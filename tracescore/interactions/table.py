@@ -6,7 +6,7 @@ providers, explicit kinds before guesses from keys; `otel-genai` comes late, sin
 
 from __future__ import annotations
 
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.interactions import exclusions
 from tracescore.interactions.convention import Convention, Kind, Node, attribute, heads
 from tracescore.interactions.conventions import (
@@ -67,7 +67,7 @@ As few as will do: a mark that holds another one is left out.
 """
 
 
-def configured(settings: Interactions) -> Convention | None:
+def configured(settings: InteractionsConfig) -> Convention | None:
     """The keys a person named, as the convention that leads all others; None where none are named."""
     flow = (*settings.question, *settings.answer)
     if not flow and not settings.contexts:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from tracescore.config import Interactions
+from tracescore.config import InteractionsConfig
 from tracescore.interactions import exclusions, table
 from tracescore.interactions.convention import Node
 from tracescore.interactions.exclusions import MadeBy
@@ -25,7 +25,7 @@ class Forest:
     set_aside: Counter[MadeBy]
 
 
-def build(trace: Trace, settings: Interactions) -> Forest:
+def build(trace: Trace, settings: InteractionsConfig) -> Forest:
     """The trees of a trace, without what evaluators added and without calls to our own judge."""
     nodes = {
         span.span_id: Node(span)

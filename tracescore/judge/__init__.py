@@ -7,20 +7,20 @@ from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge
 
-from tracescore import config
+from tracescore.config import EmbeddedJudgeConfig, JudgeConfig, OpenAIJudgeConfig
 from tracescore.embedder import Embedder
 from tracescore.errors import MissingExtra
 from tracescore.judge.epoch import fingerprint, judge_info
 from tracescore.judge.operations import Judge
 
 
-def _openai(settings: config.OpenAIJudge, embedder: Embedder | None, registry: CollectorRegistry) -> Judge:
+def _openai(settings: OpenAIJudgeConfig, embedder: Embedder | None, registry: CollectorRegistry) -> Judge:
     from tracescore.judge.client import OpenAIJudge  # noqa: PLC0415 - each judge brings its own libraries
 
     return OpenAIJudge(settings, embedder, registry)
 
 
-def _embedded(settings: config.EmbeddedJudge, embedder: Embedder | None, registry: CollectorRegistry) -> Judge:
+def _embedded(settings: EmbeddedJudgeConfig, embedder: Embedder | None, registry: CollectorRegistry) -> Judge:
     if embedder is None:
         raise MissingExtra(
             "judge: the embedded judge needs an embedder; install the extra `local`, or set judge.kind: openai"
@@ -39,7 +39,7 @@ JUDGES: Mapping[str, Callable[[Any, Embedder | None, CollectorRegistry], Judge]]
 """Judges by `judge.kind`."""
 
 
-def build_judge(settings: config.JudgeSettings, embedder: Embedder | None, registry: CollectorRegistry) -> Judge:
+def build_judge(settings: JudgeConfig, embedder: Embedder | None, registry: CollectorRegistry) -> Judge:
     """The judge that `settings` describe, not yet probed.
 
     Raises MissingExtra when it needs a package that is not installed, UsageError when its key is not there.

@@ -13,7 +13,7 @@ from typing import Any, Generic, Literal, TypeVar, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from tracescore import config
+from tracescore.config import OpenAIJudgeConfig
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
 from tracescore.judge.prompt import OPERATIONS, Operation, Prompt, tokens
 from tracescore.judge.replies import parse
@@ -159,9 +159,7 @@ class Rejected(JudgeUnfit):
 class Chat:
     """Asks one model of one endpoint."""
 
-    def __init__(
-        self, settings: config.OpenAIJudge, name: str, endpoint: Endpoint, registry: CollectorRegistry
-    ) -> None:
+    def __init__(self, settings: OpenAIJudgeConfig, name: str, endpoint: Endpoint, registry: CollectorRegistry) -> None:
         self.dialect = Dialect()
         self._settings = settings
         self._name = name

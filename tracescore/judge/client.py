@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from prometheus_client import CollectorRegistry, Counter
 
-from tracescore import config
+from tracescore.config import OpenAIJudgeConfig
 from tracescore.embedder import Embedder
 from tracescore.errors import JudgeError
 from tracescore.judge.cache import Cache
@@ -34,7 +34,7 @@ class OpenAIJudge:
 
     def __init__(
         self,
-        settings: config.OpenAIJudge,
+        settings: OpenAIJudgeConfig,
         embedder: Embedder | None,
         registry: CollectorRegistry,
         timing: Timing = REAL_TIME,

@@ -7,7 +7,7 @@ from collections import deque
 import anyio
 from prometheus_client import CollectorRegistry, Gauge
 
-from tracescore.config import Evaluators
+from tracescore.config import EvaluatorsConfig
 from tracescore.model import Interaction
 
 
@@ -29,7 +29,7 @@ class Room:
 class Pending:
     """First in, first out. `room` is asked where interactions are read: what waits after a restart always fits."""
 
-    def __init__(self, settings: Evaluators, registry: CollectorRegistry) -> None:
+    def __init__(self, settings: EvaluatorsConfig, registry: CollectorRegistry) -> None:
         self._settings = settings
         self._queue: deque[Interaction] = deque()
         self._size = self._idle = 0

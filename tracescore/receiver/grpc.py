@@ -124,8 +124,8 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
 
 def _refuse(intake: Intake, context: Context, refused: Refused) -> bytes:
     intake.count_refused("grpc", refused.reason)
-    trailers = _retry_trailers(refused, intake.retry_after) if refused.verdict.retryable else ()
-    return _fail(context, refused.verdict.grpc, refused.message, trailers)
+    trailers = _retry_trailers(refused, intake.retry_after) if refused.status.retryable else ()
+    return _fail(context, refused.status.grpc, refused.message, trailers)
 
 
 def _fail(context: Context, code: grpc.StatusCode, message: str, trailers: Iterable[tuple[str, str | bytes]]) -> bytes:
@@ -173,7 +173,7 @@ def _retry_trailers(refused: Refused, retry_after: float) -> tuple[tuple[str, by
     retry = error_details_pb2.RetryInfo(retry_delay=delay)
     detail = any_pb2.Any()
     detail.Pack(retry)
-    status = status_pb2.Status(code=refused.verdict.grpc.value[0], message=refused.message, details=[detail])
+    status = status_pb2.Status(code=refused.status.grpc.value[0], message=refused.message, details=[detail])
     return (
         ("grpc-status-details-bin", status.SerializeToString()),
         ("google.rpc.retryinfo-bin", retry.SerializeToString()),

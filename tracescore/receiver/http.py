@@ -145,15 +145,15 @@ class HttpReceiver:
             self._in_flight -= size
 
     def _refusal(self, refused: Refused, json: bool) -> Response:
-        verdict = refused.verdict
+        status = refused.status
         extra = []
-        if verdict.retryable:
+        if status.retryable:
             extra.append(("retry-after", str(math.ceil(self._intake.retry_after))))
         if refused.reason == "unsupported_encoding":
             extra.append(("accept-encoding", "gzip, deflate"))
         if refused.reason == "slow":
             extra.append(("connection", "close"))
-        return _response(verdict.http, responses.status(verdict.grpc, refused.message, json), json, *extra)
+        return _response(status.http, responses.status(status.grpc, refused.message, json), json, *extra)
 
 
 def _encoding(headers: Mapping[str, str]) -> str:

@@ -18,7 +18,7 @@ from isal import isal_zlib
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
-from tracescore.config import Receiver as Settings
+from tracescore.config import ReceiverConfig
 from tracescore.errors import DecodeError, SpoolError, TracescoreError
 from tracescore.model import Envelope, RawLog, RawSpan, Withheld
 from tracescore.net.wire import WINDOW_BITS, compress
@@ -53,7 +53,7 @@ PATIENCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RefusalStatus:
     """What a refusal is in both protocols."""
 
     http: HTTPStatus
@@ -61,20 +61,20 @@ class Verdict:
     retryable: bool = False
 
 
-REFUSALS: dict[RefusalReason, Verdict] = {
-    "malformed": Verdict(HTTPStatus.BAD_REQUEST, StatusCode.INVALID_ARGUMENT),
+REFUSALS: dict[RefusalReason, RefusalStatus] = {
+    "malformed": RefusalStatus(HTTPStatus.BAD_REQUEST, StatusCode.INVALID_ARGUMENT),
     # Without RetryInfo this code tells the sender to give up.
-    "too_large": Verdict(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, StatusCode.RESOURCE_EXHAUSTED),
-    "unsupported_type": Verdict(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.INVALID_ARGUMENT),
-    "unsupported_encoding": Verdict(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.UNIMPLEMENTED),
+    "too_large": RefusalStatus(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, StatusCode.RESOURCE_EXHAUSTED),
+    "unsupported_type": RefusalStatus(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.INVALID_ARGUMENT),
+    "unsupported_encoding": RefusalStatus(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.UNIMPLEMENTED),
     # Not 429: older exporters take that as final and drop the batch.
-    "full": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    "full": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
     # Not 408: OTLP does not count it among those after which a sender comes back.
-    "slow": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
-    "failed": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    "slow": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    "failed": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
     # Where requests are passed on: nobody answers; the destination takes the other protocol only.
-    "unreachable": Verdict(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
-    "no_destination": Verdict(HTTPStatus.NOT_IMPLEMENTED, StatusCode.UNIMPLEMENTED),
+    "unreachable": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    "no_destination": RefusalStatus(HTTPStatus.NOT_IMPLEMENTED, StatusCode.UNIMPLEMENTED),
 }
 """How each refusal is answered; a client that has gone gets no answer."""
 
@@ -88,7 +88,7 @@ class Refused(TracescoreError):
         super().__init__(message)
 
     @property
-    def verdict(self) -> Verdict:
+    def status(self) -> RefusalStatus:
         """How it is answered."""
         return REFUSALS[self.reason]
 
@@ -142,7 +142,7 @@ class Relay(Protocol):
         ...
 
 
-class Hold(Protocol):
+class SpanHolder(Protocol):
     """Keeps spans back until they have their scores."""
 
     def wanted(self, spans: Iterable[RawSpan]) -> Collection[Ids]:
@@ -164,12 +164,12 @@ class Intake:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ReceiverConfig,
         sink: Sink,
         admits: Admits,
         registry: CollectorRegistry,
         relay: Relay | None = None,
-        hold: Hold | None = None,
+        hold: SpanHolder | None = None,
     ) -> None:
         self.max_request = settings.max_request
         self.retry_after = settings.retry_after
@@ -226,7 +226,7 @@ class Intake:
         except Refused as refused:
             self._metrics.unscored[wire, refused.reason].inc()
 
-    async def hold_back(self, hold: Hold, envelope: Envelope, body: bytes, encoding: str = "") -> bytes | None:
+    async def hold_back(self, hold: SpanHolder, envelope: Envelope, body: bytes, encoding: str = "") -> bytes | None:
         """Takes a request of traces in and returns what is to be passed on at once, in the encoding of the body.
 
         None when `hold` has kept all of it back, the whole body when scoring has no room for it or cannot read it.

@@ -18,7 +18,7 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from tracescore.config import Spool as Settings
+from tracescore.config import SpoolConfig
 from tracescore.spool.changes import Change
 from tracescore.spool.stored import Stored
 from tracescore.spool.writer import FileSpool
@@ -97,7 +97,7 @@ class MemorySpool:
         """Nothing to commit."""
 
 
-def build_spool(settings: Settings, registry: CollectorRegistry) -> Spool:
+def build_spool(settings: SpoolConfig, registry: CollectorRegistry) -> Spool:
     """The spool that the configuration asks for, not yet open."""
     if settings.path is None:
         return MemorySpool()

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import secrets
 
-from tracescore.config import Web
+from tracescore.config import WebConfig
 from tracescore.config.types import host_port, is_loopback
 
 COOKIE = "tracescore"
@@ -15,7 +15,7 @@ COOKIE = "tracescore"
 class Guard:
     """Checks the Host header and the token of a request. UsageError when the token cannot be read."""
 
-    def __init__(self, settings: Web) -> None:
+    def __init__(self, settings: WebConfig) -> None:
         self._local = is_loopback(host_port(settings.listen)[0])
         self._token = settings.token.read("web.token").encode() if settings.token else None
         self.cookie = _cookie_value(self._token) if self._token else ""

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
-from tracescore.config import Web
+from tracescore.config import WebConfig
 from tracescore.model import Clock, Measure, Result
 from tracescore.net.asgi import Receive, Response, Scope, Send, respond
 from tracescore.pipeline.ledger import Snapshot
@@ -67,7 +67,7 @@ class Pages:
 
     def __init__(
         self,
-        settings: Web,
+        settings: WebConfig,
         ledger: Callable[[], Snapshot],
         clock: Clock,
         registry: CollectorRegistry,

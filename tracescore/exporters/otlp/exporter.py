@@ -15,7 +15,7 @@ import anyio
 from google.protobuf.message import Message
 from prometheus_client import CollectorRegistry
 
-from tracescore import config
+from tracescore.config import OtlpExporterConfig
 from tracescore.exporters.delivery import DEFAULT_LIMITS, Answer, Dropped, Lanes, Limits, Send, Sender
 from tracescore.exporters.otlp.messages import (
     delivered,
@@ -48,7 +48,7 @@ class OtlpExporter:
 
     def __init__(
         self,
-        settings: config.OtlpExporter,
+        settings: OtlpExporterConfig,
         registry: CollectorRegistry,
         limits: Limits = DEFAULT_LIMITS,
         timing: Timing = REAL_TIME,

@@ -18,7 +18,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from tracescore.config import OtlpExporter
+from tracescore.config import OtlpExporterConfig
 from tracescore.exporters.delivery import Answer
 from tracescore.exporters.posting import Posted, Poster
 
@@ -62,7 +62,7 @@ class Transport(Protocol):
 class HttpTransport:
     """OTLP/HTTP with protobuf bodies. The endpoint is a base URL, as in OTEL_EXPORTER_OTLP_ENDPOINT."""
 
-    def __init__(self, settings: OtlpExporter, headers: Mapping[str, str]) -> None:
+    def __init__(self, settings: OtlpExporterConfig, headers: Mapping[str, str]) -> None:
         base = settings.endpoint.rstrip("/").removesuffix("/v1/traces").removesuffix("/v1/logs")
         self._urls = {"traces": f"{base}/v1/traces", "logs": f"{base}/v1/logs"}
         self._poster = Poster({**headers, "content-type": "application/x-protobuf"}, settings.timeout)
@@ -80,7 +80,7 @@ class HttpTransport:
 class GrpcTransport:
     """OTLP/gRPC. An http:// endpoint is in clear text, an https:// one uses TLS with the system's authorities."""
 
-    def __init__(self, settings: OtlpExporter, headers: Mapping[str, str]) -> None:
+    def __init__(self, settings: OtlpExporterConfig, headers: Mapping[str, str]) -> None:
         host, port = settings.target
         self._target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         self._secure, self._timeout = settings.endpoint.startswith("https:"), settings.timeout

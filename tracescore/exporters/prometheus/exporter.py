@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tracescore.config import Prometheus, Sampling
-from tracescore.config.drift import Drift
+from tracescore.config import PrometheusConfig, SamplingConfig
+from tracescore.config.drift import DriftConfig
 from tracescore.exporters.prometheus.histogram import Buckets
 from tracescore.exporters.prometheus.labels import label
 from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series, SeriesTable
@@ -54,7 +54,12 @@ class PrometheusExporter:
     name = "prometheus"
 
     def __init__(
-        self, registry: CollectorRegistry, settings: Prometheus, drift: Drift, sampling: Sampling, clock: Clock
+        self,
+        registry: CollectorRegistry,
+        settings: PrometheusConfig,
+        drift: DriftConfig,
+        sampling: SamplingConfig,
+        clock: Clock,
     ) -> None:
         self._drift, self._clock = drift, clock
         self._max_weight = sampling.largest_weight

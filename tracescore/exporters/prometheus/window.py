@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from tracescore.formulas import (
-    Estimate,
     Vector,
+    WindowEstimate,
     effective_count,
     gaffke_interval,
     lag1_correlation,
@@ -26,7 +26,7 @@ from tracescore.model import Clock
 MAX_HELD = 10_000
 """Observations held at most; beyond it the oldest go first, and the window covers less time than was asked for."""
 
-_NOTHING = Estimate(mean=None, lower=None, upper=None, worst=None, best=None, effective_count=0.0, lag1=None)
+_NOTHING = WindowEstimate(mean=None, lower=None, upper=None, worst=None, best=None, effective_count=0.0, lag1=None)
 
 
 def late(at: float, length: float, now: float) -> bool:
@@ -60,7 +60,7 @@ class Window:
         self._clock, self._max_held = clock, max_held
         self._held: list[_Observation] = []
         self._arrivals = count()
-        self._estimate: Estimate | None = _NOTHING
+        self._estimate: WindowEstimate | None = _NOTHING
 
     def __len__(self) -> int:
         self._expire()
@@ -83,8 +83,8 @@ class Window:
         heappop(self._held)
         return True
 
-    def estimate(self) -> Estimate:
-        """What the window says now; see `Estimate`.
+    def estimate(self) -> WindowEstimate:
+        """What the window says now; see `WindowEstimate`.
 
         The mean and its interval need `min_count` effective scores. The worst and best case need `min_count`
         effective evaluations, scored or not: they must stand exactly when scores are missing.
@@ -100,7 +100,7 @@ class Window:
             heappop(self._held)
             self._estimate = None
 
-    def _estimated(self) -> Estimate:
+    def _estimated(self) -> WindowEstimate:
         scores, score_weights, lows, highs, weights = _per_conversation(self._held)
         effective = effective_count(score_weights)
         mean = lower = upper = worst = best = None
@@ -109,7 +109,7 @@ class Window:
             lower, upper = gaffke_interval(scores, score_weights, max(self._max_weight, float(score_weights.max())))
         if effective_count(weights) >= self._min_count:
             worst, best = weighted_mean(lows, weights), weighted_mean(highs, weights)
-        return Estimate(mean, lower, upper, worst, best, effective, self._lag1())
+        return WindowEstimate(mean, lower, upper, worst, best, effective, self._lag1())
 
     def _lag1(self) -> float | None:
         """Of the scores that belong to no conversation, `min_count` of them or more."""

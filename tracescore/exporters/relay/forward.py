@@ -20,7 +20,7 @@ import grpc
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from yarl import URL
 
-from tracescore.config import Forward
+from tracescore.config import ForwardConfig
 from tracescore.exporters.delivery import Answer
 from tracescore.exporters.otlp.transports import rejected_spans, retry_info
 from tracescore.model import Envelope
@@ -70,7 +70,7 @@ class _Request:
 class Forwarder:
     """Relays to one destination. `over_http` and `over_grpc` say which protocols it takes."""
 
-    def __init__(self, settings: Forward, registry: CollectorRegistry) -> None:
+    def __init__(self, settings: ForwardConfig, registry: CollectorRegistry) -> None:
         self._http = settings.http and settings.http.rstrip("/").removesuffix("/v1/traces")
         self._grpc = settings.grpc
         self._timeout = settings.timeout

@@ -17,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from tracescore.config import Forward
+from tracescore.config import ForwardConfig
 from tracescore.exporters.otlp.messages import attributes, target_attributes
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.outbox import Outbox
@@ -39,7 +39,7 @@ class Hold:
 
     def __init__(
         self,
-        settings: Forward,
+        settings: ForwardConfig,
         forwarder: Forwarder,
         marked: Callable[[RawSpan], bool],
         registry: CollectorRegistry,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, get_args
 
-from tracescore.config.gold import GoldTarget
+from tracescore.config.gold import GoldTargetConfig
 from tracescore.gold.targets.http import Asking, HttpTarget, openai_target
 from tracescore.gold.targets.python import PythonTarget
 from tracescore.gold.targets.trace import TraceTarget
@@ -41,7 +41,7 @@ TARGETS: Mapping[str, Callable[[Any, float], Target]] = {
 """Targets by `gold.target.kind`."""
 
 
-def build_target(settings: GoldTarget, timeout: float) -> Target:
+def build_target(settings: GoldTargetConfig, timeout: float) -> Target:
     """The target that `settings` describe; one answer may take `timeout` seconds. UsageError: it cannot be built."""
     return TARGETS[settings.kind](settings, timeout)
 

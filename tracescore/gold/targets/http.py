@@ -11,8 +11,7 @@ import aiohttp
 import anyio
 import orjson
 
-from tracescore.config import gold as config_gold
-from tracescore.config.gold import DEFAULT_BODY
+from tracescore.config.gold import DEFAULT_BODY, HttpTargetConfig, OpenAITargetConfig, TraceTargetConfig
 from tracescore.config.types import Secret
 from tracescore.errors import TargetFailed
 from tracescore.gold.targets.paths import text_at, texts_at
@@ -147,7 +146,7 @@ class Contexts:
 class HttpTarget:
     """`kind: http`."""
 
-    def __init__(self, settings: config_gold.HttpTarget, timeout: float) -> None:
+    def __init__(self, settings: HttpTargetConfig, timeout: float) -> None:
         """UsageError when a secret cannot be read."""
         self._settings = settings
         self._asking = Asking(settings.method, settings.url, settings.headers, body_of(settings), timeout)
@@ -167,7 +166,7 @@ class HttpTarget:
         await self._asking.close()
 
 
-def body_of(settings: config_gold.HttpTarget | config_gold.TraceTarget) -> Any:
+def body_of(settings: HttpTargetConfig | TraceTargetConfig) -> Any:
     """The template of a request's body; None for no body."""
     if settings.body is not None:
         return settings.body
@@ -177,7 +176,7 @@ def body_of(settings: config_gold.HttpTarget | config_gold.TraceTarget) -> Any:
 class _ChatTarget:
     """`kind: openai`."""
 
-    def __init__(self, settings: config_gold.OpenAITarget, timeout: float) -> None:
+    def __init__(self, settings: OpenAITargetConfig, timeout: float) -> None:
         instructions = [{"role": "system", "content": settings.instructions}] if settings.instructions else []
         messages = [*instructions, "{history}", {"role": "user", "content": "{question}"}]
         url = settings.base_url.rstrip("/") + "/chat/completions"
@@ -194,7 +193,7 @@ class _ChatTarget:
         await self._asking.close()
 
 
-def openai_target(settings: config_gold.OpenAITarget, timeout: float) -> _ChatTarget:
+def openai_target(settings: OpenAITargetConfig, timeout: float) -> _ChatTarget:
     """The target of `kind: openai`. UsageError when a secret cannot be read."""
     return _ChatTarget(settings, timeout)
 

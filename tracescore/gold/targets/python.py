@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_span
 
-from tracescore.config import gold as config_gold
+from tracescore.config.gold import PythonTargetConfig
 from tracescore.errors import TargetFailed, UsageError
 from tracescore.gold.targets.http import interaction_of
 from tracescore.model import GoldItem, Interaction
@@ -36,7 +36,7 @@ class PythonTarget:
     the process from ending.
     """
 
-    def __init__(self, settings: config_gold.PythonTarget, timeout: float) -> None:
+    def __init__(self, settings: PythonTargetConfig, timeout: float) -> None:
         """UsageError when there is no such function."""
         self._function = _function(settings.callable)
         self._timeout = timeout

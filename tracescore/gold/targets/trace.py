@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from tracescore.config import gold as config_gold
+from tracescore.config.gold import TraceTargetConfig
 from tracescore.errors import TargetFailed
 from tracescore.gold.targets.http import Asking, body_of
 from tracescore.model import GoldItem, Interaction
@@ -28,7 +28,7 @@ class _Waiting:
 class TraceTarget:
     """`kind: trace`."""
 
-    def __init__(self, settings: config_gold.TraceTarget, timeout: float) -> None:
+    def __init__(self, settings: TraceTargetConfig, timeout: float) -> None:
         """UsageError when a secret cannot be read."""
         self._wait = settings.wait
         self._asking = Asking(settings.method, settings.url, settings.headers, body_of(settings), timeout)

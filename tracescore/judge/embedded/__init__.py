@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
-from tracescore import config
+from tracescore.config import EmbeddedJudgeConfig
 from tracescore.embedder import Embedder
 from tracescore.errors import EmbedderError, JudgeError, UsageError
 from tracescore.judge.embedded.abstention import abstention
@@ -74,7 +74,7 @@ def _few(found: tuple[str, ...], most: int, what: str) -> tuple[str, ...]:
 class EmbeddedJudge:
     """A judge made of rules and the local embedding model. Ready as soon as it exists; costs no money."""
 
-    def __init__(self, settings: config.EmbeddedJudge, embedder: Embedder) -> None:
+    def __init__(self, settings: EmbeddedJudgeConfig, embedder: Embedder) -> None:
         """Raises UsageError when `embedder` is not a model in this process."""
         if not isinstance(embedder, LocalEncoder):
             raise UsageError(
