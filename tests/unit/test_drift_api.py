@@ -10,7 +10,8 @@ from prometheus_client import CollectorRegistry
 
 from tests.results import NOW
 from tests.web_results import LEDGER, ask, result
-from tracescore.config import Config, Secret, WebConfig
+from tracescore.config import Config, WebConfig
+from tracescore.config.types import Secret
 from tracescore.drift.watch import DriftWatch
 from tracescore.interactions import content_switch
 from tracescore.model import LIVE_MEASURES

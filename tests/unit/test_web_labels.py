@@ -13,8 +13,9 @@ from prometheus_client import CollectorRegistry
 from tests.results import NOW
 from tests.web_results import LEDGER, Reply, ask, evaluations, result
 from tracescore.calibration.labelling import Labelling
-from tracescore.config import Secret, WebConfig
+from tracescore.config import WebConfig
 from tracescore.config.drift import LabelsConfig
+from tracescore.config.types import Secret
 from tracescore.interactions import content_switch
 from tracescore.model import Item, Score
 from tracescore.web.pages import Pages

@@ -1,0 +1,24 @@
+"""Settings of what listens for OTLP."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from tracescore.config.types import Address, Duration, Section, Size
+
+
+class ListenerConfig(Section):
+    """An address to listen on."""
+
+    listen: Address
+
+
+class ReceiverConfig(Section):
+    """OTLP in."""
+
+    grpc: ListenerConfig = ListenerConfig(listen="127.0.0.1:4317")
+    http: ListenerConfig = ListenerConfig(listen="127.0.0.1:4318")
+    max_request: Size = Field(default=16 * 2**20, le=2**31 - 1)
+    """Largest request body, after decompression."""
+    retry_after: Duration = Field(default=2.0, ge=1.0)
+    """What a sender is told to wait while the held traces fill the budget."""
