@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import typing
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Annotated, Any
 
 import pytest
+from pydantic import TypeAdapter, ValidationError
 
 from tracescore.config import Config, OtlpExporterConfig
 from tracescore.config.file import load, parse
-from tracescore.config.types import Secret, host_port, is_loopback
+from tracescore.config.types import Secret, Section, host_port, is_loopback
 from tracescore.errors import ConfigError, UsageError
+from tracescore.model import MEASURES
 
 BAD: dict[str, tuple[str, list[str]]] = {
     "a value out of range": (
@@ -284,6 +289,16 @@ BAD: dict[str, tuple[str, list[str]]] = {
             )
         ],
     ),
+    "a target taken away from a measure that there is not": (
+        "drift: {targets: {faithfulnes: null}}\n",
+        [
+            (
+                "f.yaml:1: drift.targets.faithfulnes: must be 'answer_relevancy', 'completeness', 'faithfulness' or "
+                "'answer_correctness'; got 'faithfulnes'"
+            ),
+            "f.yaml:1: drift.targets.faithfulnes: must be a valid number; got null",
+        ],
+    ),
     "a setting of another kind": (
         "gold: {set: f, target: {kind: trace, url: 'http://app', answer: reply}}\n",
         ["f.yaml:1: gold.target.answer: no setting of kind: trace"],
@@ -470,6 +485,49 @@ def test_a_misspelt_key_of_a_secret_gets_a_hint() -> None:
 
 def test_no_settings_are_the_defaults() -> None:
     assert parse("", "f.yaml") == parse("{}", "f.yaml") == Config()
+
+
+def sections(model: type[Section] = Config) -> Iterator[type[Section]]:
+    """A section and those below it."""
+    yield model
+    for name, hint in typing.get_type_hints(model, include_extras=True).items():
+        if name in model.model_fields:
+            for each in classes_in(hint):
+                yield from sections(each)
+
+
+def classes_in(hint: Any) -> Iterator[type[Section]]:
+    if isinstance(hint, type) and issubclass(hint, Section):
+        yield hint
+    for each in typing.get_args(hint):
+        yield from classes_in(each)
+
+
+DEFAULTS = {
+    f"{model.__name__}.{name}": (TypeAdapter(Annotated[field.annotation, field]), default)
+    for model in sections()
+    for name, field in model.model_fields.items()
+    for default in [field.get_default(call_default_factory=True)]
+    if isinstance(default, Section | dict) and default
+}
+
+
+@pytest.mark.parametrize("setting", DEFAULTS)
+def test_a_partial_mapping_changes_only_what_it_names(setting: str) -> None:
+    kind, default = DEFAULTS[setting]
+    for part in [{key: value} for key, value in default.items()] if isinstance(default, dict) else [{}]:
+        said: object
+        try:
+            said = kind.validate_python(part)
+        except ValidationError as error:
+            said = error.errors()[0]["type"]
+        assert said in (default, "missing", "union_tag_not_found"), "what has no default of its own is asked for"
+
+
+def test_targets_that_are_not_named_stay_and_null_takes_one_away() -> None:
+    config = parse("drift: {targets: {faithfulness: 0.9, completeness: null}}\n", "f.yaml")
+    assert config.drift.targets == {"answer_relevancy": 0.5, "faithfulness": 0.9}
+    assert parse("drift: {targets: {answer_correctness: 0.7}}\n", "f.yaml").drift.targets.keys() == set(MEASURES)
 
 
 def test_units_are_read() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import json
 import re
+from collections.abc import Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 import numpy as np
 import pytest
@@ -34,7 +36,9 @@ class App:
         self.watch = self.watching(**(known | settings))
         self.rng, self.numbers = np.random.default_rng(5), itertools.count(1)
 
-    def watching(self, **settings) -> DriftWatch:
+    def watching(self, targets: Mapping[str, float] = MappingProxyType({}), **settings) -> DriftWatch:
+        """Measures that are not named in `targets` have none."""
+        settings["targets"] = dict.fromkeys(LIVE_MEASURES) | targets
         args = (DriftConfig(**settings), SamplingConfig(), LIVE_MEASURES, self.clock)
         return DriftWatch(self.registry, *args)
 

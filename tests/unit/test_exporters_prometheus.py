@@ -79,7 +79,7 @@ async def test_gauges_show_the_window_under_the_names_and_labels_of_the_document
 
 
 async def test_the_targets_are_exposed_so_that_rules_need_not_repeat_them() -> None:
-    rig = Rig(targets={"completeness": 0.7, "answer_correctness": 0.9})
+    rig = Rig(targets={"completeness": 0.7, "answer_correctness": 0.9, "faithfulness": None})
     assert await rig.value("tracescore_target_ratio", measure="completeness") == 0.7
     assert await rig.value("tracescore_target_ratio", measure="answer_correctness") == 0.9
     assert await rig.value("tracescore_target_ratio", measure="faithfulness") is None
@@ -140,7 +140,7 @@ async def test_a_score_at_its_target_is_not_below_it() -> None:
 
 
 async def test_a_measure_without_a_target_has_no_series_below_it() -> None:
-    rig = Rig(targets={"faithfulness": 0.85})
+    rig = Rig(targets={"faithfulness": 0.85, "answer_relevancy": None})
     await rig.export(result(relevancy(0.1)))
     assert await rig.samples("tracescore_answer_relevancy_below_target_weight_total") == []
 

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from tracescore.config.types import Duration, Ratio, Section
-from tracescore.model import Measure
+from tracescore.model import MEASURES, Measure
+
+DEFAULT_TARGETS: dict[Measure, float] = {"answer_relevancy": 0.5, "completeness": 0.5, "faithfulness": 0.8}
+
+
+def _over_defaults(value: object) -> object:
+    """The targets that are given over the default ones; without those of known measures that are null."""
+    if not isinstance(value, dict):
+        return value
+    targets = DEFAULT_TARGETS | value
+    return {measure: target for measure, target in targets.items() if target is not None or measure not in MEASURES}
+
+
+Targets = Annotated[dict[Measure, Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(_over_defaults)]
 
 
 class BaselineConfig(Section):
@@ -37,10 +50,9 @@ class DriftConfig(Section):
     window: Duration = 3600.0
     min_count: int = Field(default=20, ge=1)
     """Effective scores a window needs before its gauges are shown at all."""
-    targets: dict[Measure, Annotated[float, Field(gt=0, lt=1)]] = Field(
-        default={"answer_relevancy": 0.5, "completeness": 0.5, "faithfulness": 0.8}
-    )
-    """A score below its target counts in tracescore_<measure>_below_target_weight_total."""
+    targets: Targets = Field(default=DEFAULT_TARGETS)
+    """A score below its target counts in tracescore_<measure>_below_target_weight_total. Measures that are not named
+    keep their target; `null` takes one away."""
     detector: bool = True
     """Whether this process watches for changes; where several replicas run, each sees only its own scores."""
     false_alarm_every: Duration = Field(default=30 * 86_400.0, ge=86_400.0)
