@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
+from tests.app_server import Answer, app_server
 from tests.live import GOOD, WINDOW
 from tests.openai_server import OpenAIServer, openai_server
 from tests.running import FREE_PORTS, Running, run, serving
@@ -85,6 +86,33 @@ def test_anchors_are_drawn_from_what_was_scored_and_can_be_used(tmp_path: Path) 
         refused = run("check", str(tmp_path / "tracescore.yaml"))
     assert refused.returncode == 2
     assert f"drift.anchors: {anchors}:1: {{question, contexts, answer}} expected" in refused.stderr
+
+
+def test_the_token_of_the_page_goes_to_the_page_and_past_every_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGE_TOKEN", "sesame")
+    file = tmp_path / "commands.yaml"
+    file.write_text("web: {token: {env: PAGE_TOKEN}}\n")
+    with openai_server() as judge, app_server() as proxy:
+        listening = settings(judge, tmp_path).replace("web: {", "web: {token: {env: PAGE_TOKEN}, ")
+        labels = f"drift: {{labels: {{path: {tmp_path / 'labels'}}}}}\n"
+        with serving(tmp_path, listening + labels) as service:
+            page = ("-c", str(file), "--page", f"http://{service.addresses['page']}")
+            for command in (("baseline", "show"), ("anchors", "make"), ("labels",)):
+                done = run(*command, *page, http_proxy=proxy.url, HTTP_PROXY=proxy.url, no_proxy="", NO_PROXY="")
+                assert done.returncode == 0, done.stderr
+    assert proxy.asked == []
+
+
+def test_the_token_of_the_page_follows_no_redirect(tmp_path: Path) -> None:
+    file = tmp_path / "commands.yaml"
+    file.write_text("web: {token: {env: PAGE_TOKEN}}\n")
+    with app_server() as elsewhere, app_server() as page:
+        page.otherwise = Answer({}, status=302, headers={"location": elsewhere.url})
+        done = run("baseline", "show", "-c", str(file), "--page", page.url, PAGE_TOKEN="sesame")
+    assert (done.returncode, len(page.asked), elsewhere.asked) == (2, 1, [])
+    assert "answered 302; is it a tracescore page of this version?" in done.stderr
 
 
 @pytest.mark.parametrize(

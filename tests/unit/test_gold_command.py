@@ -9,7 +9,8 @@ import pytest
 
 from tests.gold_runs import runner, write_set
 from tests.scripted import ScriptedJudge, ScriptedSession
-from tracescore.cli.gold_run import Checks, run
+from tracescore.cli.gold_checks import Checks
+from tracescore.cli.gold_run import run
 from tracescore.config import Config
 from tracescore.config.gold import GoldConfig
 from tracescore.errors import UsageError

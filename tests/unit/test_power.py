@@ -66,7 +66,7 @@ def priced(**more) -> Config:
 def test_check_tells_scores_hours_and_cost_at_the_traffic_and_threshold_in_force() -> None:
     config = priced(sampling=SamplingConfig(ratio=0.1))
     head, *falls, assumed = report(config, 3_000)
-    assert "3,000 scores a day (as given), of 30,000 interactions at ratio 0.1" in head
+    assert "3,000 scores a day, of 30,000 interactions at ratio 0.1" in head
     limit = Family(config.drift, config.sampling, config.measures).threshold * 3_000
     scores = scores_to_detection(0.1, 0.02, limit)
     each = (5_500 * 0.4 + 900 * 1.6) / 1e6
@@ -84,24 +84,6 @@ def test_check_tells_scores_hours_and_cost_at_the_traffic_and_threshold_in_force
 def test_check_tells_the_time_in_a_unit_that_people_read(per_day: int, unit: str) -> None:
     _, _, fall, *_ = report(priced(), per_day)
     assert f" {unit};" in fall
-
-
-@pytest.mark.parametrize(
-    ("config", "told"),
-    [
-        (Config(), "1,000 scores a day (an example; give yours with --scores-per-day)"),
-        (
-            Config(sampling=SamplingConfig(max_per_minute=2)),
-            "2,880 scores a day (the most that sampling.max_per_minute",
-        ),
-    ],
-)
-def test_where_nobody_says_how_many_scores_there_are_the_rate_limit_does_or_an_example(
-    config: Config, told: str
-) -> None:
-    lines = list(report(config, None))
-    assert told in lines[0]
-    assert not [line for line in lines if "cost" in line]
 
 
 def test_a_fall_that_is_too_small_to_be_told_is_called_so_and_without_a_detector_nothing_is_said() -> None:

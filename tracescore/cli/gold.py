@@ -1,4 +1,4 @@
-"""The commands of the gold set."""
+"""`tracescore gold`: the commands of the gold set. What a run does stands in `gold_run.py`."""
 
 from __future__ import annotations
 
@@ -10,16 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
-from prometheus_client import CollectorRegistry
-from rich.console import Console
-from rich.progress import Progress
 
 from tracescore import logs
-from tracescore.cli.options import ConfigPath, configured, run_async
-from tracescore.config import Config
+from tracescore.cli.options import ConfigPath, configured
+from tracescore.cli.running import run_async
 
 if TYPE_CHECKING:
-    from tracescore.cli.gold_run import Checks
+    from tracescore.cli.gold_checks import Checks
+    from tracescore.config import Config
 
 gold = typer.Typer(no_args_is_help=True, help="Correctness on a set of questions with known answers.")
 
@@ -46,7 +44,7 @@ def gold_run(
     ] = None,
 ) -> None:
     """Asks the app the whole gold set now and scores the answers."""
-    from tracescore.cli.gold_run import Checks
+    from tracescore.cli.gold_checks import Checks
 
     logs.to_stderr(logging.WARNING if sys.stderr.isatty() else logging.INFO)
     checks = Checks.of(fail_under or [], compare_with, report or [], release)
@@ -59,7 +57,11 @@ def gold_run(
 
 
 async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str]], None]) -> None:
-    from tracescore.cli import gold_run as gold_command
+    from prometheus_client import CollectorRegistry
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from tracescore.cli.gold_run import run
     from tracescore.pipeline.scorer import Scorer
 
     scorer = Scorer(config, config.measures, CollectorRegistry())
@@ -69,7 +71,7 @@ async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str
             def begin(total: int) -> Callable[[], None]:
                 return partial(progress.advance, progress.add_task("gold run", total=total))
 
-            made = await gold_command.run(config, scorer.judge, scorer.gold_evaluators, checks, begin)
+            made = await run(config, scorer.judge, scorer.gold_evaluators, checks, begin)
     finally:
         await scorer.close()
     for measure, found in made.run.estimates(made.min_scored).items():

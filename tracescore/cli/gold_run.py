@@ -1,23 +1,21 @@
-"""What `tracescore gold run` and `gold pin` do: one run now with its checks and reports; which runs are pinned."""
+"""What `tracescore gold run` and `gold pin` do: one run now, and which runs are pinned."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
-from dataclasses import dataclass
-from pathlib import Path
 
 import anyio
 from prometheus_client import CollectorRegistry
 
 from tracescore.assembly import Assembly
+from tracescore.cli.gold_checks import Checks, reported
 from tracescore.config import Config
 from tracescore.errors import TargetFailed, UsageError
 from tracescore.evaluators import Evaluator, evaluate_all
-from tracescore.gold.compare import FEWEST, Comparison, compare
-from tracescore.gold.report import Report, check_name, read_run, write
-from tracescore.gold.results import GOLD_MEASURES, ItemOutcome, Run
+from tracescore.gold.report import Report, write
+from tracescore.gold.results import ItemOutcome
 from tracescore.gold.run import Evaluate
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.trace_ids import Marks
@@ -34,42 +32,6 @@ from tracescore.redaction import Redactor
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks at traces that have become complete."""
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """What the command was asked: limits by measure, what to compare with (PINNED, LAST, a file), files to write."""
-
-    fail_under: tuple[tuple[str, float], ...] = ()
-    compare_with: str | None = None
-    reports: tuple[Path, ...] = ()
-    release: str | None = None
-
-    @classmethod
-    def of(
-        cls, limits: Sequence[str], compare_with: str | None, reports: Sequence[Path], release: str | None
-    ) -> Checks:
-        """Checks what was typed; UsageError."""
-        for path in reports:
-            check_name(path)
-        if compare_with not in (None, "PINNED", "LAST"):
-            read_run(Path(compare_with))
-        return cls(tuple(map(_limit, limits)), compare_with, tuple(reports), release)
-
-
-def _limit(text: str) -> tuple[str, float]:
-    measure, _, number = text.rpartition("=")
-    measure = measure or "factual"
-    try:
-        value = float(number)
-    except ValueError:
-        value = -1.0
-    if measure not in GOLD_MEASURES or not 0 <= value <= 1:
-        names = ", ".join(GOLD_MEASURES)
-        raise UsageError(
-            f"--fail-under: MEASURE=VALUE expected, with VALUE from 0 to 1; got {text!r}; measures: {names}"
-        )
-    return measure, value
 
 
 def runner_of(config: Config, judge: str, evaluate: Evaluate, release: str | None = None) -> GoldRunner:
@@ -111,61 +73,12 @@ async def run(
             done = await runner.run("hand", progress)
         if done is None:
             raise UsageError(f"gold: another process is running {runner.name}; wait for it, or set another gold.store")
-        report = _report(runner, done, checks, before)
+        report = reported(runner, done, checks, before)
     finally:
         await runner.close()
     for path in checks.reports:
         write(report, path)
     return report
-
-
-def _report(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run]) -> Report:
-    settings = runner.settings
-    comparison = _compared(runner, done, checks.compare_with, before)
-    failures, notes = list(_failures(done, checks, settings.min_scored)), list[str]()
-    if checks.compare_with is not None and done.state == "done":
-        if comparison is not None:
-            failures += _falls(comparison, settings.tolerance)
-            pairs = max((change.pairs for change in comparison.changes.values()), default=0)
-            if pairs < FEWEST:
-                notes.append(f"compare-with: no fall can be told of {pairs} items; at least {FEWEST} must get worse")
-        elif checks.compare_with == "PINNED" and any(run.id == done.id for run in runner.references()):
-            notes.append("compare-with: this run is part of the reference, which later ones are compared with")
-        elif checks.compare_with == "LAST" and not before:
-            notes.append("compare-with: there is no good run before this one")
-        else:
-            failures.append(f"compare-with: {checks.compare_with} has no item in common that this judge scored")
-    return Report(done, settings.min_scored, settings.tolerance, comparison, tuple(failures), tuple(notes))
-
-
-def _falls(comparison: Comparison, tolerance: float) -> Iterator[str]:
-    for measure, change in comparison.changes.items():
-        if change.fell(tolerance):
-            yield f"compare-with {measure}: fell from {change.before:.3f} to {change.after:.3f} (p {change.p:.4f})"
-
-
-def _compared(runner: GoldRunner, done: Run, what: str | None, before: Sequence[Run]) -> Comparison | None:
-    if what in (None, "PINNED"):
-        return runner.compared(done)
-    if what == "LAST":
-        return compare(done, [runner.store.whole(run) for run in before], "the last run")
-    return compare(done, [read_run(Path(str(what)))], str(what))
-
-
-def _failures(done: Run, checks: Checks, min_scored: float) -> list[str]:
-    if done.state != "done":
-        return [f"run: {done.detail}"]
-    estimates = {str(name): each for name, each in done.estimates(min_scored).items()}
-    failures = []
-    for measure, limit in checks.fail_under:
-        found = estimates.get(measure)
-        if found is None:
-            failures.append(
-                f"{measure}: not measured on {min_scored:.0%} of the items; at least {limit:g} was asked for"
-            )
-        elif found.mean < limit:
-            failures.append(f"{measure}: {found.mean:.3f} is under {limit:g}")
-    return failures
 
 
 class _Traces:

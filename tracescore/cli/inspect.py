@@ -1,52 +1,23 @@
-"""What `tracescore inspect` prints: the interactions that can be read out of OTLP files, without a service."""
+"""`tracescore inspect`: the interactions that can be read out of OTLP files, without a service."""
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from tracescore.assembly import put_together
-from tracescore.config import InteractionsConfig
-from tracescore.errors import DecodeError, UsageError
-from tracescore.interactions import read
+import typer
+
+from tracescore.cli.options import ConfigPath, configured, print_json
+from tracescore.errors import DecodeError, TracescoreError, UsageError
 from tracescore.model import Interaction, RawLog, RawSpan
-from tracescore.otlp.decode import decode
-from tracescore.otlp.files import read_file
 
+if TYPE_CHECKING:
+    from tracescore.config import InteractionsConfig
 
-def inspect(
-    files: Sequence[Path],
-    settings: InteractionsConfig,
-    refuse: Callable[[UsageError | DecodeError], None],
-    *,
-    explain: bool = False,
-) -> Iterator[dict[str, Any]]:
-    """One plain mapping per interaction in OTLP request files (.pb, .json), traces and logs together.
-
-    A file that is not what its name says goes to `refuse` and does not stop the rest.
-    """
-    spans: dict[bytes, list[RawSpan]] = defaultdict(list)
-    logs: dict[bytes, list[RawLog]] = defaultdict(list)
-    for file in files:
-        try:
-            file_spans, file_logs = read_file(file)
-        except (UsageError, DecodeError) as error:
-            refuse(error)
-            continue
-        for span in file_spans:
-            spans[span.trace_id].append(span)
-        for log in file_logs:
-            logs[log.trace_id].append(log)
-    found: list[Interaction] = []
-    for trace_id in dict.fromkeys([*spans, *logs]):
-        found += read(decode(put_together(spans[trace_id], logs[trace_id])), settings).interactions
-    for interaction in sorted(found, key=lambda i: (i.start_unix_nano, i.trace_id, i.span_id)):
-        yield _inspected(interaction, explain=explain)
-
-
-_INSPECTED = [
+_FIELDS = [
     "trace_id",
     "span_id",
     "service",
@@ -64,8 +35,59 @@ _INSPECTED = [
 ]
 
 
-def _inspected(interaction: Interaction, *, explain: bool) -> dict[str, Any]:
-    row = {name: getattr(interaction, name) for name in _INSPECTED}
+def inspect(
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="OTLP request bodies (.pb, .json).")],
+    *,
+    explain: Annotated[bool, typer.Option("--explain", help="Name the span and key of each field.")] = False,
+    config: ConfigPath = None,
+) -> None:
+    """Prints what can be read out of OTLP files: one JSON line per interaction."""
+    refused: list[TracescoreError] = []
+    for row in _inspected(files, configured(config).interactions, refused.append, explain=explain):
+        print_json(row)
+    for refusal in refused:
+        sys.stderr.write(f"tracescore: {refusal}\n")
+    if refused:
+        raise typer.Exit(2)
+
+
+def _inspected(
+    files: Sequence[Path],
+    settings: InteractionsConfig,
+    refuse: Callable[[UsageError | DecodeError], None],
+    *,
+    explain: bool = False,
+) -> Iterator[dict[str, Any]]:
+    """One plain mapping per interaction in OTLP request files (.pb, .json), traces and logs together.
+
+    A file that is not what its name says goes to `refuse` and does not stop the rest.
+    """
+    from tracescore.assembly import put_together
+    from tracescore.interactions import read
+    from tracescore.otlp.decode import decode
+    from tracescore.otlp.files import read_file
+
+    spans: dict[bytes, list[RawSpan]] = defaultdict(list)
+    logs: dict[bytes, list[RawLog]] = defaultdict(list)
+    for file in files:
+        try:
+            file_spans, file_logs = read_file(file)
+        except (UsageError, DecodeError) as error:
+            refuse(error)
+            continue
+        for span in file_spans:
+            spans[span.trace_id].append(span)
+        for log in file_logs:
+            logs[log.trace_id].append(log)
+    found: list[Interaction] = []
+    for trace_id in dict.fromkeys([*spans, *logs]):
+        found += read(decode(put_together(spans[trace_id], logs[trace_id])), settings).interactions
+    for interaction in sorted(found, key=lambda i: (i.start_unix_nano, i.trace_id, i.span_id)):
+        yield _row(interaction, explain=explain)
+
+
+def _row(interaction: Interaction, *, explain: bool) -> dict[str, Any]:
+    row = {name: getattr(interaction, name) for name in _FIELDS}
     row["unusable"] = sorted(interaction.unusable)
     if explain:
         row["found"] = interaction.found

@@ -1,22 +1,19 @@
-"""What the commands share: the option for a configuration, how they read and print lines, and how they run."""
+"""What the commands share: the option for a configuration, and how they read and print lines."""
 
 from __future__ import annotations
 
-import signal
 import sys
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import TYPE_CHECKING, Annotated, Optional
 from urllib.parse import urlsplit
 
-import anyio
 import orjson
 import typer
 
-from tracescore.config import Config, OtlpExporterConfig
-from tracescore.config import file as config_file
-from tracescore.config.checks import cross_checks
 from tracescore.errors import UsageError
+
+if TYPE_CHECKING:
+    from tracescore.config import Config
 
 ConfigPath = Annotated[
     Optional[Path],  # noqa: UP045 - typer reads the annotation at run time
@@ -26,7 +23,11 @@ ConfigPath = Annotated[
 
 def configured(path: Path | None, otlp_out: str | None = None, *, secrets: bool = False) -> Config:
     """The configuration of a file, or the defaults, with scores also to `otlp_out`. ConfigError, UsageError."""
-    config = config_file.load(path, secrets=secrets) if path else Config()
+    from tracescore.config import Config, OtlpExporterConfig
+    from tracescore.config.checks import cross_checks
+    from tracescore.config.file import load
+
+    config = load(path, secrets=secrets) if path else Config()
     if otlp_out is None:
         return config
     try:
@@ -51,14 +52,3 @@ def print_json(row: object) -> None:
     """A line of JSON, in UTF-8 whatever the terminal's encoding is."""
     sys.stdout.buffer.write(orjson.dumps(row) + b"\n")
     sys.stdout.buffer.flush()
-
-
-def run_async(main_function: Callable[[], Awaitable[None]]) -> None:
-    """Runs an async function; Ctrl-C inside it is an exception, so that what it has begun is put right."""
-    outside = signal.getsignal(signal.SIGINT)
-    if outside is signal.SIG_DFL:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        anyio.run(main_function, backend_options={"use_uvloop": True})
-    finally:
-        signal.signal(signal.SIGINT, outside)

@@ -1,30 +1,78 @@
-"""What `tracescore score` does: a file of questions and answers, a JSON line each, and the same with its scores."""
+"""`tracescore score`: a file of questions and answers, a JSON line each, and the same with its scores."""
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
 import itertools
+import logging
+import sys
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
+import typer
 
+from tracescore import logs
+from tracescore.cli.options import ConfigPath, configured, lines_of, print_json
+from tracescore.cli.running import run_async
 from tracescore.errors import UsageError
-from tracescore.evaluators import Evaluator, evaluate_all
-from tracescore.judge.operations import Judge
-from tracescore.model import Evaluation, Interaction, Message, Score, State
+from tracescore.model import MEASURES, Evaluation, Interaction, Message, Score, State
 from tracescore.runtime import gather
 
-KEYS = ("question", "answer", "contexts", "reference", "history")
+if TYPE_CHECKING:
+    from tracescore.config import Config
+    from tracescore.evaluators import Evaluator
+    from tracescore.judge.operations import Judge
+
+_HELP = "A line each: question, answer, contexts?, reference?, history?"
+_KEYS = ("question", "answer", "contexts", "reference", "history")
 """What is read of a line; other keys are passed through."""
 _GROUP = 32
 """Rows scored side by side; the judge bounds its own concurrency."""
 
 
-def interaction_of(line: str | bytes, number: int) -> tuple[dict[str, Any], Interaction]:
+def score(
+    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help=_HELP)],
+    config: ConfigPath = None,
+) -> None:
+    """Scores a file of questions and answers: one JSON line in, the same with its scores out."""
+    logs.to_stderr(logging.WARNING)
+    settings = configured(config)
+    lines = lines_of(file)
+    refused: list[UsageError] = []
+    run_async(partial(_score, lines, settings, refused.append))
+    for refusal in refused:
+        sys.stderr.write(f"{file}: {refusal}\n")
+    if refused:
+        raise typer.Exit(2)
+
+
+async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageError], None]) -> None:
+    from prometheus_client import CollectorRegistry
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from tracescore.pipeline.scorer import Scorer
+    from tracescore.redaction import Redactor
+
+    registry = CollectorRegistry()
+    scorer, redactor = Scorer(config, MEASURES, registry), Redactor(config.redaction, registry)
+    try:
+        await scorer.judge.probe()
+        with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
+            task = progress.add_task("scoring", total=len(lines))
+            async for row in _scored(lines, scorer.evaluators, scorer.judge, refuse, redactor.interaction):
+                print_json(row)
+                progress.advance(task)
+    finally:
+        await scorer.close()
+
+
+def _interaction_of(line: str | bytes, number: int) -> tuple[dict[str, Any], Interaction]:
     """One line of a score file as given, and as an interaction; UsageError says what is wrong with it.
 
     Keys: question, answer, contexts (list of texts, or one), reference, history (list of {role, content}).
@@ -64,10 +112,10 @@ def interaction_of(line: str | bytes, number: int) -> tuple[dict[str, Any], Inte
 
 def _check_spelling(row: Mapping[str, Any], number: int) -> None:
     """Raises UsageError for a key that is nearly one that the line lacks; a name such as question_id is another's."""
-    lacking = [key for key in KEYS if key not in row]
+    lacking = [key for key in _KEYS if key not in row]
     for key in row:
         near = difflib.get_close_matches(key.lower(), lacking, n=1, cutoff=0.8) if key.isalpha() else ()
-        if key not in KEYS and near:
+        if key not in _KEYS and near:
             raise UsageError(f"line {number}: {key}: unknown key; did you mean '{near[0]}'?")
 
 
@@ -92,7 +140,7 @@ def _history(row: Mapping[str, Any], number: int) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-async def score(
+async def _scored(
     lines: Iterable[bytes],
     evaluators: Sequence[Evaluator],
     judge: Judge,
@@ -104,11 +152,13 @@ async def score(
     What is scored is what `redacted` leaves; the rows themselves stay as they are. A broken line goes to `refuse` and
     does not stop the rest. Rows are scored in groups, those of a group side by side.
     """
+    from tracescore.evaluators import evaluate_all
+
     rows = _rows(lines, refuse)
     while group := list(itertools.islice(rows, _GROUP)):
         jobs = [partial(evaluate_all, redacted(interaction), evaluators, judge, time.time) for _, interaction in group]
         for (row, _), result in zip(group, await gather(jobs), strict=True):
-            scores = {evaluation.measure: shown(evaluation) for evaluation in result.evaluations}
+            scores = {evaluation.measure: _shown(evaluation) for evaluation in result.evaluations}
             yield {**row, "scores": scores, "judge": result.judge, "usage": dataclasses.asdict(result.usage)}
 
 
@@ -116,12 +166,12 @@ def _rows(lines: Iterable[bytes], refuse: Callable[[UsageError], None]) -> Itera
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
-                yield interaction_of(line, number)
+                yield _interaction_of(line, number)
             except UsageError as error:
                 refuse(error)
 
 
-def shown(evaluation: Evaluation) -> dict[str, Any]:
+def _shown(evaluation: Evaluation) -> dict[str, Any]:
     """A score or the reason for none as plain JSON data; what a score is made of stands beside its value."""
     items = [dataclasses.asdict(item) for item in evaluation.items]
     if isinstance(evaluation, Score):

@@ -22,6 +22,11 @@ class EmbeddedJudgeConfig(Section):
     kind: Literal["embedded"] = "embedded"
     name: str = Field(default="embedded-v1", min_length=1, max_length=64)
 
+    @property
+    def label(self) -> str:
+        """The `judge` label."""
+        return self.name
+
 
 class OpenAIJudgeConfig(Section):
     """Any endpoint that speaks the OpenAI chat completions API."""
@@ -43,6 +48,11 @@ class OpenAIJudgeConfig(Section):
     price: PriceConfig | None = None
     parameters: dict[str, float | int | str | bool] = Field(default_factory=dict)
     """Sent with every call as they are (temperature, seed, reasoning_effort, ...)."""
+
+    @property
+    def label(self) -> str:
+        """The `judge` label, of at most 64 characters."""
+        return self.name or self.model[:64]
 
 
 JudgeConfig = Annotated[EmbeddedJudgeConfig | OpenAIJudgeConfig, Field(discriminator="kind")]

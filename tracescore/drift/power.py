@@ -1,4 +1,4 @@
-"""How soon a fall of a mean is told, before there are any scores: what `tracescore check` prints.
+"""How soon a fall of a mean is told, before there are any scores: what `tracescore check --scores-per-day` prints.
 
 The time of a Shiryaev-Roberts detector to a change, D = ln(A I) / I scores: I = (drop - gap)^2 / (2 sd^2) is what a
 score tells on average, sd their spread after the fall, gap how far the reference lies below the baseline, A the
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from statistics import NormalDist
 
 from tracescore.config import Config, PriceConfig
@@ -21,28 +20,9 @@ from tracescore.drift.family import Family
 DROPS = (0.05, 0.10, 0.20)
 SPREAD = 0.4
 """Standard deviation that is assumed of scores: as of a mean of .8 when all are 0 or 1, so rather too much."""
-SCORES_PER_DAY = 1_000
-"""What is assumed where neither the command line nor sampling.max_per_minute tells."""
 _UNLUCKY = 1.5
 _TOKENS = (5_500, 900)
 """What an interaction costs a language model, in and out: three measures cold, passages of 1,000 tokens in all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """Scores a day of a service, and how that is known."""
-
-    scores_per_day: float
-    known_by: str
-
-
-def traffic(config: Config, given: int | None) -> Traffic:
-    """What the command line says, or the rate limit as the most there can be, or an example."""
-    if given is not None:
-        return Traffic(given, "as given")
-    if config.sampling.max_per_minute is not None:
-        return Traffic(config.sampling.max_per_minute * 1440, "the most that sampling.max_per_minute lets through")
-    return Traffic(SCORES_PER_DAY, "an example; give yours with --scores-per-day")
 
 
 def days_of_learning(drift: DriftConfig, scores_per_day: float) -> int:
@@ -64,18 +44,16 @@ def scores_to_detection(drop: float, gap: float, limit: float, spread: float = S
     return math.log(max(limit * told, math.e)) / told
 
 
-def report(config: Config, given: int | None) -> Iterator[str]:
-    """The lines for a configuration; `given` is the scores a day that the user told."""
+def report(config: Config, per_day: int) -> Iterator[str]:
+    """The lines for a configuration at so many scores a day of one service."""
     if not config.drift.detector:
         return
-    known = traffic(config, given)
-    per_day = known.scores_per_day
     family = Family(config.drift, config.sampling, config.measures)
     below, limit = gap(config.drift, per_day), family.threshold * per_day
     ratio = config.sampling.ratio
     of = f", of {per_day / ratio:,.0f} interactions at ratio {ratio:g}" if ratio < 1 else ""
     yield (
-        f"changes of one service at {per_day:,.0f} scores a day ({known.known_by}){of}, "
+        f"changes of one service at {per_day:,.0f} scores a day{of}, "
         f"once it has been learned for {days_of_learning(config.drift, per_day)} days:"
     )
     for drop in DROPS:

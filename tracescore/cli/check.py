@@ -1,0 +1,105 @@
+"""`tracescore check`: what is wrong with a configuration, told before anything runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional
+from urllib.parse import urlsplit
+
+import typer
+
+from tracescore import logs
+from tracescore.cli.options import configured
+from tracescore.cli.running import error_of_ours, run_async
+from tracescore.errors import TargetFailed, TracescoreError, UsageError
+
+if TYPE_CHECKING:
+    from tracescore.config import Config, EmbedderConfig, JudgeConfig
+    from tracescore.embedder import Embedder
+
+
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Configuration file.")],
+    *,
+    probe: Annotated[
+        bool, typer.Option("--probe", help="Also ask the judge, the embedder and the app of the gold set.")
+    ] = False,
+    scores_per_day: Annotated[
+        Optional[int],  # noqa: UP045 - typer reads the annotation at run time
+        typer.Option(metavar="N", min=1, help="Also tell how soon a change is told, at so many of one service."),
+    ] = None,
+) -> None:
+    """Validates a configuration and the files it names, and opens nothing; with --probe, asks those that it names."""
+    logs.to_stderr(logging.ERROR)
+    config = configured(file, secrets=True)
+    gold_set = _read_files(config)
+    if probe:
+        failures: list[str] = []
+        run_async(partial(_probe, config, failures))
+        if failures:
+            raise UsageError("\ntracescore: ".join(failures))
+    typer.echo(f"{file}: fine; judge {config.judge.label}, measures {', '.join(config.measures)}{gold_set}")
+    if scores_per_day is not None:
+        from tracescore.drift.power import report
+
+        for line in report(config, scores_per_day):
+            typer.echo(line)
+
+
+def _read_files(config: Config) -> str:
+    """Reads the gold set and the anchors; says which gold set it is. ConfigError, UsageError: what is wrong."""
+    if config.drift.anchors is not None:
+        from tracescore.drift.anchors import read_anchors
+
+        read_anchors(config.drift.anchors)
+    if config.gold is None:
+        return ""
+    from tracescore.gold.items import load
+
+    return f", gold set {load(Path(config.gold.set), config.gold.name).name}"
+
+
+async def _probe(config: Config, failures: list[str]) -> None:
+    """Asks the judge and, where one is needed, the embedder; says where it asked and adds what failed to `failures`."""
+    from prometheus_client import CollectorRegistry
+
+    from tracescore.pipeline.scorer import Scorer
+
+    scorer = Scorer(config, config.measures, CollectorRegistry())
+    asked: dict[str, Callable[[], Awaitable[str | None]]] = {}
+    asked[f"judge {scorer.judge.name} {_where(config.judge)}"] = scorer.judge.probe
+    if scorer.embedder is not None:
+        asked[f"embedder {scorer.embedder.name} {_where(config.embedder)}"] = partial(_embed, scorer.embedder)
+    if config.gold is not None:
+        from tracescore.cli.gold_run import probe
+
+        asked[f"gold set {config.gold.set}"] = partial(probe, config)
+    try:
+        for what, ask in asked.items():
+            try:
+                said = await ask()
+            except (TracescoreError, BaseExceptionGroup) as error:
+                ours = error_of_ours(error)
+                if ours is None:
+                    raise
+                setting = "gold.target: " if isinstance(ours, TargetFailed) else ""
+                failures.append(f"{what}: {setting}{ours}")
+            else:
+                typer.echo(f"{what}: {said or 'answers'}")
+    finally:
+        await scorer.close()
+
+
+async def _embed(embedder: Embedder) -> None:
+    await embedder.embed(["Is anybody there?"])
+
+
+def _where(settings: JudgeConfig | EmbedderConfig) -> str:
+    """Where a judge or an embedder is asked; credentials that stand in its URL are not shown."""
+    if settings.kind != "openai":
+        return "in this process"
+    url = urlsplit(settings.base_url)
+    return f"at {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"

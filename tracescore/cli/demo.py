@@ -1,0 +1,66 @@
+"""`tracescore demo`: the sample app, with a service that scores its answers or without one."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from functools import partial
+from typing import Annotated, Optional
+
+import anyio
+import typer
+
+from tracescore import logs
+from tracescore.cli.running import run_async, until_signal
+from tracescore.errors import UsageError
+
+
+def demo(
+    *,
+    exit_after: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            metavar="N", min=1, help="End once N (20 at least) are scored; status 1 unless they score as built."
+        ),
+    ] = None,
+    send_to: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="HOST:PORT", help="Only the sample app, sending to your OTLP receiver (gRPC)."),
+    ] = None,
+) -> None:
+    """A sample RAG app sends good and bad answers; watch how they score. Needs no key and no configuration."""
+    for name in [name for name in os.environ if name.startswith("OTEL_")]:
+        del os.environ[name]  # meant for other apps; the sample app's SDK reads them, some when it is imported
+    from tracescore.demo import run as demo_run
+
+    logs.to_stderr(logging.WARNING)
+    logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the sample app says once what it says every time
+    if send_to is not None:
+        run_async(partial(until_signal, partial(demo_run.send, _destination(send_to, exit_after))))
+        return
+    sys.stderr.write("Loading the embedded model ...\n")
+    failures: list[str] = []
+
+    async def run(stop: anyio.Event) -> None:
+        failures.extend(await demo_run.run(stop, exit_after))
+
+    run_async(partial(until_signal, run))
+    for failure in failures if exit_after else ():
+        sys.stderr.write(f"tracescore demo: {failure}\n")
+    if failures and exit_after:
+        raise typer.Exit(1)
+
+
+def _destination(send_to: str, exit_after: int | None) -> str:
+    if exit_after is not None:
+        raise UsageError("--send-to: nothing is scored here that --exit-after could count; use one of them")
+    from tracescore.config.types import host_port
+
+    try:
+        host, _ = host_port(send_to)
+    except ValueError:
+        host = ""
+    if not host or "/" in host:
+        raise UsageError(f"--send-to: HOST:PORT expected, such as 127.0.0.1:4317; got {send_to!r}")
+    return send_to

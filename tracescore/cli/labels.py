@@ -1,0 +1,12 @@
+"""`tracescore labels`: what people have said of answers."""
+
+from __future__ import annotations
+
+from tracescore.cli.options import ConfigPath, configured, print_json
+from tracescore.cli.page_client import PageUrl, ask
+
+
+def labels(*, config: ConfigPath = None, page: PageUrl = None) -> None:
+    """Prints what people have labelled on the page of the running service, as the LABELS.jsonl of `calibrate`."""
+    for row in ask(configured(config).web, page, "/api/labels"):
+        print_json(row)
