@@ -31,10 +31,10 @@ def cosine(a: ArrayLike, b: ArrayLike) -> float | None:
 
 
 def answer_relevancy(question_vector: ArrayLike, generated_vectors: ArrayLike, noncommittal: bool) -> float | None:
-    """Mean cosine between the question and the questions generated from the answer, clipped to [0, 1] at the end.
+    """Mean cosine of the question, shape (d,), and those generated from the answer, (n, d), clipped to [0, 1].
 
-    `question_vector` has shape (d,), `generated_vectors` (n, d). 0 when the answer is noncommittal; None when
-    there is no generated question or a vector has no length. Source: RAGAS answer relevancy.
+    0 when the answer is noncommittal; None when there is no generated question or a vector has no length. Source:
+    RAGAS answer relevancy.
     """
     cosines = [cosine(vector, question_vector) for vector in np.asarray(generated_vectors, dtype=np.float64)]
     known = [c for c in cosines if c is not None]
@@ -74,9 +74,8 @@ def coverage(covered: int, claims: int) -> float | None:
 def f_beta(tp: int, fp: int, fn: int, beta: float = 1.0) -> float | None:
     """F measure of claims: beta > 1 favours recall. None when there is nothing to compare (all are 0).
 
-    Only beta^2 matters, so its sign does not.
-    Raises ValueError for negative counts and for a beta that is not a finite number. Source: van
-    Rijsbergen's F; RAGAS answer correctness.
+    Only beta^2 matters, so its sign does not. Raises ValueError for negative counts and for a beta that is not a
+    finite number. Source: van Rijsbergen's F; RAGAS answer correctness.
     """
     if min(tp, fp, fn) < 0:
         raise ValueError(f"counts are not negative; got tp={tp}, fp={fp}, fn={fn}")
@@ -84,11 +83,7 @@ def f_beta(tp: int, fp: int, fn: int, beta: float = 1.0) -> float | None:
         raise ValueError(f"beta is a finite number; got {beta!r}")
     if tp + fp + fn == 0:
         return None
-    precision = tp / (tp + fp) if tp + fp else 0.0
-    recall = tp / (tp + fn) if tp + fn else 0.0
-    if precision + recall == 0:
-        return 0.0
-    return (1 + beta**2) * precision * recall / (beta**2 * precision + recall)
+    return (1 + beta**2) * tp / ((1 + beta**2) * tp + beta**2 * fn + fp) if tp else 0.0
 
 
 def answer_correctness(factual: float, similarity: float, weights: tuple[float, float] = (0.75, 0.25)) -> float:

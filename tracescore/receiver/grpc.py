@@ -20,7 +20,8 @@ from tracescore.errors import ListenError
 from tracescore.model import Envelope
 from tracescore.net.listener import bind
 from tracescore.receiver import responses
-from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake, Refused, Relay, Signal, crowded, inflate
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake, Relay, inflate
+from tracescore.receiver.refusals import Refused, Signal, crowded
 
 SERVICES: dict[str, Signal] = {
     "opentelemetry.proto.collector.trace.v1.TraceService": "traces",

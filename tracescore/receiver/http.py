@@ -13,16 +13,8 @@ from grpc import StatusCode
 from tracescore.model import Envelope
 from tracescore.net.asgi import Receive, Response, Scope, Send, headers_of, respond
 from tracescore.receiver import responses
-from tracescore.receiver.intake import (
-    BODIES_IN_FLIGHT,
-    PATIENCE,
-    Intake,
-    Refused,
-    Relay,
-    Signal,
-    crowded,
-    too_large,
-)
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake, Relay
+from tracescore.receiver.refusals import Refused, Signal, crowded, too_large
 
 _SIGNALS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"

@@ -1,15 +1,13 @@
 """What both protocols do with a request: inflate it, check for room, split it, hand the pieces on, count.
 
-Refused or accepted, retryable or not, is decided here and nowhere else.
+Refused or accepted is decided here and nowhere else; how a refusal is answered, in `refusals.py`.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
-from http import HTTPStatus
-from typing import Any, Literal, Protocol, TypeVar, get_args
+from typing import Any, Protocol, TypeVar, get_args
 
 import anyio
 import anyio.lowlevel
@@ -19,30 +17,17 @@ from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
 from tracescore.config import ReceiverConfig
-from tracescore.errors import DecodeError, SpoolError, TracescoreError
+from tracescore.errors import DecodeError, SpoolError
 from tracescore.model import Envelope, RawLog, RawSpan, Withheld
 from tracescore.net.wire import WINDOW_BITS, compress
 from tracescore.otlp import json as otlp_json
 from tracescore.otlp.partition import Alone, Ids, part
 from tracescore.otlp.split import Admits, Split, split_logs, split_traces
+from tracescore.receiver.refusals import RefusalReason, Refused, Signal, Wire, too_large
 
 _log = logging.getLogger("tracescore.receiver")
 
 Answered = TypeVar("Answered")
-Wire = Literal["http", "grpc"]
-Signal = Literal["traces", "logs", "metrics"]
-RefusalReason = Literal[
-    "malformed",
-    "too_large",
-    "unsupported_type",
-    "unsupported_encoding",
-    "full",
-    "slow",
-    "failed",
-    "disconnected",
-    "unreachable",
-    "no_destination",
-]
 
 BODIES_IN_FLIGHT = 8
 """Bodies of the largest size that may be on their way in at once, by one protocol, over all connections."""
@@ -50,47 +35,6 @@ _LEAVING = 3
 """Rounds of the event loop in which a request is on its way to the destination, which then works beside us."""
 PATIENCE = 10.0
 """Seconds in which a body must have come in, or it would hold the room of others; senders wait for as long or less."""
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalStatus:
-    """What a refusal is in both protocols."""
-
-    http: HTTPStatus
-    grpc: StatusCode
-    retryable: bool = False
-
-
-REFUSALS: dict[RefusalReason, RefusalStatus] = {
-    "malformed": RefusalStatus(HTTPStatus.BAD_REQUEST, StatusCode.INVALID_ARGUMENT),
-    # Without RetryInfo this code tells the sender to give up.
-    "too_large": RefusalStatus(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, StatusCode.RESOURCE_EXHAUSTED),
-    "unsupported_type": RefusalStatus(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.INVALID_ARGUMENT),
-    "unsupported_encoding": RefusalStatus(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.UNIMPLEMENTED),
-    # Not 429: older exporters take that as final and drop the batch.
-    "full": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
-    # Not 408: OTLP does not count it among those after which a sender comes back.
-    "slow": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
-    "failed": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
-    # Where requests are passed on: nobody answers; the destination takes the other protocol only.
-    "unreachable": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
-    "no_destination": RefusalStatus(HTTPStatus.NOT_IMPLEMENTED, StatusCode.UNIMPLEMENTED),
-}
-"""How each refusal is answered; a client that has gone gets no answer."""
-
-
-class Refused(TracescoreError):
-    """A request that is answered with an error: why, and in words for the sender."""
-
-    def __init__(self, reason: RefusalReason, message: str) -> None:
-        self.reason: RefusalReason = reason
-        self.message = message
-        super().__init__(message)
-
-    @property
-    def status(self) -> RefusalStatus:
-        """How it is answered."""
-        return REFUSALS[self.reason]
 
 
 class Sink(Protocol):
@@ -306,16 +250,6 @@ def inflate(body: bytes, encoding: str, max_size: int) -> bytes:
             raise Refused("malformed", f"body: at most {_MOST_MEMBERS} {encoding} members expected")
         rest, room = inflater.unused_data, room - len(part)
     return b"".join(parts)
-
-
-def too_large(max_size: int) -> Refused:
-    """The refusal of a body above the limit."""
-    return Refused("too_large", f"body: at most {max_size} bytes expected; send smaller batches")
-
-
-def crowded() -> Refused:
-    """The refusal of a body that comes together with too many others."""
-    return Refused("full", "too many requests at once; send again later")
 
 
 class _Metrics:

@@ -14,7 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from tracescore.receiver.intake import Signal
+from tracescore.receiver.refusals import Signal
 
 
 def exported(signal: Signal, rejected: int, json: bool = False) -> bytes:
