@@ -15,6 +15,7 @@ import pytest
 
 from tests.otlp import span, traces
 from tests.running import run
+from tracescore.model import LIVE_MEASURES
 
 CAPTURES = Path(__file__).parent.parent / "captures"
 local = pytest.mark.local
@@ -166,3 +167,62 @@ def test_ctrl_c_while_it_starts_ends_it_without_a_traceback(tmp_path: Path) -> N
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])},
     )
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, "", "")
+
+
+EVERYTHING = """
+spool: {{path: {here}/spool}}
+judge: {{kind: {judge}}}
+drift: {{anchors: {here}/anchors.jsonl, labels: {{path: {here}/labels}}}}
+exporters: {{forward: {{http: "http://127.0.0.1:9", attach: hold}}, phoenix: {{endpoint: "http://127.0.0.1:9"}}}}
+gold: {{set: {here}/set.jsonl, store: {here}/runs, target: {{kind: http, url: "http://127.0.0.1:9"}}}}
+"""
+WATCHED = """
+import json, sys
+opened = []
+outside = ("socket.bind", "socket.connect", "socket.getaddrinfo", "sqlite3.connect", "subprocess.Popen")
+sys.addaudithook(lambda event, _: opened.append(event) if event in outside else None)
+from tracescore.cli.main import main
+try:
+    main()
+finally:
+    print(json.dumps([opened, sorted(sys.modules)]), file=sys.stderr)
+"""
+MODELS = {"torch", "transformers", "sentence_transformers", "onnxruntime", "tokenizers", "openai", "tracescore.service"}
+
+
+@pytest.mark.parametrize("judge", ["embedded", 'openai, model: m, base_url: "http://127.0.0.1:9"'])
+def test_check_opens_nothing_and_loads_no_model_for_a_file_that_uses_everything(tmp_path: Path, judge: str) -> None:
+    anchor = {"question": "Who?", "answer": "I.", "contexts": ["It was I."]}
+    (tmp_path / "anchors.jsonl").write_text(f"{json.dumps(anchor)}\n" * 2)
+    (tmp_path / "set.jsonl").write_text('{"question": "Who?", "reference": "I."}\n')
+    (tmp_path / "c.yaml").write_text(EVERYTHING.format(here=tmp_path, judge=judge))
+    before = sorted(tmp_path.iterdir())
+    done = watched("check", str(tmp_path / "c.yaml"))
+    assert done.returncode == 0, done.stderr
+    name = "m" if "model" in judge else "embedded-v1"
+    assert done.stdout.endswith(f"fine; judge {name}, measures {', '.join(LIVE_MEASURES)}, gold set set\n")
+    opened, modules = json.loads(done.stderr)
+    assert (opened, MODELS & set(modules)) == ([], set())
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "not_needed"),
+    [
+        (["--help"], {"numpy", "pydantic", "yaml", "grpc", "aiohttp", "prometheus_client", "rich.progress"}),
+        (["check", "FILE"], {"grpc", "aiohttp", "prometheus_client", "rich.progress", "tracescore.drift"}),
+        (["inspect", "CAPTURE"], {"grpc", "aiohttp", "rich.progress", "tracescore.drift", "tracescore.judge"}),
+    ],
+)
+def test_a_command_imports_what_it_needs(tmp_path: Path, arguments: list[str], not_needed: set[str]) -> None:
+    (tmp_path / "c.yaml").write_text("sampling: {ratio: 0.5}\n")
+    files = {"FILE": str(tmp_path / "c.yaml"), "CAPTURE": str(next(CAPTURES.glob("*.pb")))}
+    done = watched(*(files.get(each, each) for each in arguments))
+    assert done.returncode == 0, done.stderr
+    assert (MODELS | not_needed) & set(json.loads(done.stderr)[1]) == set()
+
+
+def watched(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command; the error output ends with what it opened and which modules it imported."""
+    command = [sys.executable, "-c", WATCHED, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

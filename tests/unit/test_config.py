@@ -276,6 +276,15 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "1: 2\nmeasures: []\n",
         ["f.yaml:1: [1]: Keys should be strings; got 2"],
     ),
+    "a URL whose host can be none": (
+        "judge: {kind: openai, model: m, base_url: 'http://256.256.1.1/v1'}\n",
+        [
+            (
+                "f.yaml:1: judge.base_url: a URL that can be asked expected, such as http://127.0.0.1:4318: "
+                "Invalid IPv4 address: '256.256.1.1'; got 'http://256.256.1.1/v1'"
+            )
+        ],
+    ),
     "a URL without its scheme": (
         "exporters: {forward: {http: 'collector:4318'}}\n",
         ["f.yaml:1: exporters.forward.http: a URL such as http://127.0.0.1:4318 expected; got 'collector:4318'"],

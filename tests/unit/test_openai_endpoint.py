@@ -8,6 +8,7 @@ from email.utils import formatdate
 import anyio
 import pytest
 
+from tests.app_server import app_server
 from tests.freeing import TEXT, is_freed_at_once
 from tests.servers import free_port
 from tests.timing import Hours
@@ -102,6 +103,22 @@ async def test_a_body_that_is_no_json_is_a_failed_call_that_does_not_repeat_it()
         await endpoint.post({"input": "secret \ud83d"}, float("inf"), lambda _outcome, _seconds: None)
     assert str(raised.value) == "rejected: the request cannot be written as JSON"
     await endpoint.close()
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+async def test_what_is_asked_on_loopback_and_its_key_go_past_every_proxy(
+    monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    with app_server() as proxy, app_server() as asked:
+        for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+            monkeypatch.setenv(name, proxy.url)
+        for name in ("no_proxy", "NO_PROXY"):
+            monkeypatch.setenv(name, "")
+        endpoint = Endpoint(asked.url.replace("127.0.0.1", host), "key", 5.0, 1, 0, "judge")
+        await endpoint.post({}, float("inf"), lambda _outcome, _seconds: None)
+        await endpoint.close()
+    assert (len(asked.asked), proxy.asked) == (1, [])
 
 
 @pytest.mark.anyio

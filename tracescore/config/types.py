@@ -105,6 +105,12 @@ def _url(value: str) -> str:
         reachable = False
     if not reachable:
         raise ValueError("a URL such as http://127.0.0.1:4318 expected")
+    from httpx2 import URL, InvalidURL  # noqa: PLC0415 - it takes as long as the rest of the configuration
+
+    try:
+        URL(value)
+    except InvalidURL as error:  # a host that no name and no address can be
+        raise ValueError(f"a URL that can be asked expected, such as http://127.0.0.1:4318: {error}") from None
     return value
 
 

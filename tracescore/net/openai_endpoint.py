@@ -22,6 +22,7 @@ import httpx2
 import openai
 import orjson
 
+from tracescore.config.types import is_loopback
 from tracescore.errors import TracescoreError, UsageError
 from tracescore.net.retry import REAL_TIME, Timing, retry_after
 from tracescore.runtime import Fairness, drop_tracebacks
@@ -140,6 +141,10 @@ class Endpoint:
 
         Raises UsageError when `url` is none.
         """
+        try:
+            self._url = httpx2.URL(url)
+        except httpx2.InvalidURL as error:
+            raise UsageError(f"{setting}.base_url: {error}; name the address of an endpoint") from None
         # By the user agent the spans of a gateway are known to be about us.
         headers = {"Content-Type": "application/json", "User-Agent": f"tracescore-{setting}/1"}
         headers |= {"Authorization": f"Bearer {api_key}"} if api_key else {}
@@ -148,11 +153,8 @@ class Endpoint:
             limits=httpx2.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency),
             timeout=httpx2.Timeout(timeout, connect=min(timeout, 10.0)),
             follow_redirects=False,  # they would take the key elsewhere
+            mounts=self._past_proxies(),
         )
-        try:
-            self._url = httpx2.URL(url)
-        except httpx2.InvalidURL as error:
-            raise UsageError(f"{setting}.base_url: {error}; name the address of an endpoint") from None
         self._timeout = timeout
         self._max_retries = max_retries
         self._setting = setting
@@ -161,6 +163,11 @@ class Endpoint:
         self._not_before = 0.0
         self._timing = timing
         self.circuit = Circuit(setting, timing.clock)
+
+    def _past_proxies(self) -> dict[str, None]:
+        """For an endpoint on loopback: a proxy that the environment names would get the key, and not reach it."""
+        here = is_loopback(self._url.host)
+        return {f"{self._url.scheme}://{self._url.netloc.decode()}": None} if here else {}
 
     async def post(self, body: Mapping[str, Any], deadline: float, observe: Observer) -> dict[str, Any]:
         """The answer to `body` as JSON, after as many tries as the settings and `deadline` (by the clock) allow.
