@@ -13,7 +13,8 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 
-from tracescore.model import RawLog, RawSpan, Withheld
+from tracescore.model import RawLog, RawSpan
+from tracescore.net.wire import Withheld
 
 
 def trace_id(number: int) -> bytes:

@@ -25,10 +25,9 @@ Attributes = Mapping[str, AttributeValue]
 
 
 class RawSpan(NamedTuple):  # made for every span: a frozen dataclass takes three times as long
-    """A span as it came over the wire: ids read, the rest still bytes.
+    """A span as it came over the wire: ids read, the rest still bytes. Empty `parent_span_id`: a root.
 
-    `resource` and `scope` are serialised OTLP Resource and InstrumentationScope messages, shared between the
-    spans of a request; `span` is the serialised Span message. Empty `parent_span_id`: a root.
+    `resource`, `scope` and `span` are serialised OTLP messages, the first two shared between the spans of a request.
     """
 
     trace_id: bytes
@@ -92,10 +91,7 @@ class LogRecord:
 
 
 class Span(NamedTuple):  # made for every span: a frozen dataclass takes three times as long
-    """An OpenTelemetry span; ids are lower-case hex, an empty `parent_span_id` means a root.
-
-    `kind` is the OTLP number (2 is SERVER).
-    """
+    """An OpenTelemetry span; ids are lower-case hex, an empty `parent_span_id` is a root; OTLP's kind 2 is SERVER."""
 
     trace_id: str
     span_id: str
@@ -123,8 +119,7 @@ class Trace:
 
 # ---------------------------------------------------------------- interactions
 
-State = Literal[
-    "complete",
+Lacking = Literal[
     "no_question",
     "no_answer",
     "no_contexts",
@@ -134,6 +129,8 @@ State = Literal[
     "partial_contexts",
     "app_error",
 ]
+"""What an interaction lacks, or why what it holds cannot be used."""
+State = Literal["complete", Lacking]
 STATES: tuple[State, ...] = get_args(State)
 
 ContextSource = Literal["retrieval", "tool", "variables", "prompt", "none"]
@@ -161,12 +158,11 @@ class Found:
 class Interaction:
     """One user question as the app answered it.
 
-    `span_id` is the span scores attach to; `start_unix_nano` and `end_unix_nano` are that span's. A None
-    question or answer was not in the telemetry; an empty answer was there and blank. `unusable` names the
-    fields ("question", "answer", "contexts") whose text is truncated, redacted or partial and must not be
-    scored. `slices` are the bounded extra dimensions (route, tenant, turn). `weight` is 1 / probability of
-    being scored, and `rule` the name of the sampling rule that gave it. `reference` and `required` (the parts that an
-    answer must have) are a gold item's.
+    `span_id` is the span scores attach to; `start_unix_nano` and `end_unix_nano` are that span's. A None question or
+    answer was not in the telemetry; an empty answer was there and blank. `unusable` names the fields ("question",
+    "answer", "contexts") whose text is truncated, redacted or partial and must not be scored. `slices` are the bounded
+    extra dimensions (route, tenant, turn). `weight` is 1 / probability of being scored, by the sampling rule `rule`.
+    `reference` and `required` (the parts that an answer must have) are a gold item's.
     """
 
     trace_id: str
@@ -205,24 +201,6 @@ class Interaction:
         return sum(map(sys.getsizeof, (self.question, self.answer, self.reference, *self.contexts, *turns)))
 
 
-@dataclass(frozen=True, slots=True)
-class GoldItem:
-    """A question with its reference answer, one row of a gold set.
-
-    `required` are the parts that an answer must have, where they are given; `contexts` are for apps that take the
-    passages with the question; `weight` counts in every mean over the set.
-    """
-
-    id: str
-    question: str
-    reference: str
-    tags: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    contexts: tuple[str, ...] = ()
-    history: tuple[Message, ...] = ()
-    weight: float = 1.0
-
-
 # ---------------------------------------------------------------- evaluations
 
 Measure = Literal["answer_relevancy", "completeness", "faithfulness", "answer_correctness"]
@@ -231,17 +209,7 @@ LiveMeasure = Literal["answer_relevancy", "completeness", "faithfulness"]
 """The measures that need no reference, and so can run on live traffic."""
 LIVE_MEASURES: tuple[LiveMeasure, ...] = get_args(LiveMeasure)
 
-SkipReason = Literal[
-    "no_question",
-    "no_answer",
-    "no_contexts",
-    "content_not_captured",
-    "redacted",
-    "truncated",
-    "partial_contexts",
-    "app_error",
-    "no_reference",
-]
+SkipReason = Literal[Lacking, "no_reference"]
 """The interaction does not hold what the measure reads: outcome `skipped`, the judge is not asked."""
 
 FailReason = Literal[
@@ -303,10 +271,9 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A measured value in [0, 1], with what it is made of.
+    """A measured value in [0, 1], with what it is made of; `label` marks special cases (`noncommittal`, `blank`).
 
-    `label` marks special cases (`noncommittal`, `blank`). `details` holds further numbers of the measure
-    (`strict`, `contradicted`, `factual`, `similarity`, ...).
+    `details` holds further numbers of the measure (`strict`, `contradicted`, `factual`, `similarity`, ...).
     """
 
     measure: Measure
@@ -340,6 +307,10 @@ class Unscored:
 Evaluation = Score | Unscored
 
 
+EVALUATOR_VERSION = 1
+"""Steps when a measure's meaning changes, so that old and new scores keep different ids."""
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What one interaction cost: judge calls, tokens, and money where a price is known (else None)."""
@@ -371,42 +342,7 @@ class Result:
         return [e for e in self.evaluations if isinstance(e, Score)]
 
     def score_id(self, measure: Measure) -> str:
-        """32 hex digits that are the same whenever this very score is delivered again."""
-        return score_id(self.interaction.trace_id, self.interaction.span_id, measure, self.judge, self.epoch)
-
-
-EVALUATOR_VERSION = 1
-"""Steps when a measure's meaning changes, so that old and new scores keep different ids."""
-
-
-def score_id(trace_id: str, span_id: str, measure: Measure, judge: str, epoch: int) -> str:
-    """Hash of everything that makes a score this score and no other."""
-    parts = "\x00".join((trace_id, span_id, measure, str(EVALUATOR_VERSION), judge, str(epoch)))
-    return hashlib.sha256(parts.encode()).hexdigest()[:32]
-
-
-# ---------------------------------------------------------------- spans kept back
-
-
-class Envelope(NamedTuple):
-    """How a request came, which is how its spans go on: nothing is merged across envelopes.
-
-    `target` is the path with its query, or the method; `headers` are those of the message, or its metadata;
-    `encoding` is the content encoding, empty for none.
-    """
-
-    wire: Literal["http", "grpc"]
-    target: str
-    headers: tuple[tuple[bytes, bytes], ...]
-    json: bool
-    encoding: str
-
-
-class Withheld(NamedTuple):
-    """A span that is kept back until it has its scores: `request` is an export request of it alone, in plain bytes."""
-
-    trace_id: bytes
-    span_id: bytes
-    parent_span_id: bytes
-    envelope: Envelope
-    request: bytes
+        """32 hex digits, a hash of all that makes a score this one: the same whenever it is delivered again."""
+        told = self.interaction
+        parts = (told.trace_id, told.span_id, measure, str(EVALUATOR_VERSION), self.judge, str(self.epoch))
+        return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:32]

@@ -16,7 +16,8 @@ from tests.results import NOW, relevancy, result
 from tracescore.config import ForwardConfig
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.hold import Hold
-from tracescore.model import Envelope, Result, Unscored, Withheld
+from tracescore.model import Result, Unscored
+from tracescore.net.wire import Envelope, Withheld
 from tracescore.otlp.partition import part
 
 pytestmark = pytest.mark.anyio

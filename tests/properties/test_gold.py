@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 
 from tracescore.errors import ConfigError, TargetFailed
 from tracescore.formulas import mcnemar_p, sign_flip_p
-from tracescore.gold.items import load
+from tracescore.gold.items import GoldItem, load
 from tracescore.gold.targets.http import filled
 from tracescore.gold.targets.paths import text_at, texts_at
 from tracescore.gold.trace_ids import Marks
-from tracescore.model import GoldItem
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),

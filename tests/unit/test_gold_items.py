@@ -10,8 +10,8 @@ import pytest
 from tests.unit.test_config_yaml import BOMB
 from tracescore.config.yaml import DEEPEST
 from tracescore.errors import ConfigError
-from tracescore.gold.items import KEYS, LARGEST, MOST_VALUES, GoldSet, load, mark_of
-from tracescore.model import GoldItem, Message
+from tracescore.gold.items import KEYS, LARGEST, MOST_VALUES, GoldItem, GoldSet, load, mark_of
+from tracescore.model import Message
 
 FULL = GoldItem(
     id="window",

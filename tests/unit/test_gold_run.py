@@ -20,12 +20,13 @@ from tests.gold_runs import evaluate, run, runner, write_set
 from tests.results import NOW, SettableClock, interaction
 from tracescore.config.gold import GoldConfig, PythonTargetConfig
 from tracescore.errors import ConfigError, UsageError
+from tracescore.gold.items import GoldItem
 from tracescore.gold.results import Run, summary
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target
 from tracescore.gold.trace_ids import Marks
-from tracescore.model import GoldItem, Interaction, Result
+from tracescore.model import Interaction, Result
 
 pytestmark = pytest.mark.anyio
 

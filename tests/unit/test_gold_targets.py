@@ -19,10 +19,11 @@ from tests.freeing import TEXT, is_freed_at_once
 from tests.servers import free_port
 from tracescore.config.gold import HttpTargetConfig, OpenAITargetConfig, PythonTargetConfig, TraceTargetConfig
 from tracescore.errors import TargetFailed, UsageError
+from tracescore.gold.items import GoldItem
 from tracescore.gold.targets import FAILED_BECAUSE, Target, build_target
 from tracescore.gold.targets.trace import TraceTarget
 from tracescore.gold.trace_ids import Marks
-from tracescore.model import GoldItem, Interaction, Message
+from tracescore.model import Interaction, Message
 
 pytestmark = pytest.mark.anyio
 

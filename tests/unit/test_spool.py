@@ -20,7 +20,8 @@ from prometheus_client import CollectorRegistry
 from tests.otlp import RESOURCE, log, raw_log, raw_span, span, trace_id
 from tests.results import NOW, relevancy, result
 from tracescore.errors import SpoolError, UsageError
-from tracescore.model import Envelope, Item, Message, Score, Unscored, Withheld
+from tracescore.model import Item, Message, Score, Unscored
+from tracescore.net.wire import Envelope, Withheld
 from tracescore.spool import MemorySpool
 from tracescore.spool.changes import (
     Decided,

@@ -22,8 +22,9 @@ from tracescore.gold.trace_ids import Marks
 from tracescore.interactions import MARKERS, read
 from tracescore.interactions.report import own_keys
 from tracescore.judge.operations import Judge
-from tracescore.model import Interaction, RawLog, RawSpan, Result, Withheld
+from tracescore.model import Interaction, RawLog, RawSpan, Result
 from tracescore.net.listener import bind, serving
+from tracescore.net.wire import Withheld
 from tracescore.otlp.decode import decode
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver

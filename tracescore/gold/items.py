@@ -22,7 +22,7 @@ import yaml
 
 from tracescore.config.yaml import problem_of, text_within, weigh
 from tracescore.errors import ConfigError
-from tracescore.model import GoldItem, Message
+from tracescore.model import Message
 
 KEYS = ("id", "question", "reference", "tags", "required", "contexts", "history", "weight")
 LARGEST = 16 * 2**20
@@ -40,6 +40,24 @@ Row = tuple[int, object]
 Read = Callable[[str, list[tuple[int, str]]], Iterator[Row]]
 """A text and where problems go, by line -> its rows."""
 Complain = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class GoldItem:
+    """A question with its reference answer, one row of a gold set.
+
+    `required` are the parts that an answer must have, where they are given; `contexts` are for apps that take the
+    passages with the question; `weight` counts in every mean over the set.
+    """
+
+    id: str
+    question: str
+    reference: str
+    tags: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    history: tuple[Message, ...] = ()
+    weight: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

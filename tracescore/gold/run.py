@@ -15,12 +15,12 @@ import anyio.to_thread
 from tracescore import logs
 from tracescore.config.gold import GoldConfig
 from tracescore.errors import TargetFailed
-from tracescore.gold.items import GoldSet, mark_of
+from tracescore.gold.items import GoldItem, GoldSet, mark_of
 from tracescore.gold.results import COUNTS, ItemOutcome, Run, State, values_of
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target
 from tracescore.gold.trace_ids import Marks
-from tracescore.model import Clock, GoldItem, Interaction, Result, Score, Unscored
+from tracescore.model import Clock, Interaction, Result, Score, Unscored
 from tracescore.net.retry import REAL_TIME, Timing
 
 Evaluate = Callable[[Interaction], Awaitable[Result]]

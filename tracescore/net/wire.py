@@ -1,10 +1,10 @@
-"""What goes in, out and to disk: content encodings, and JSON as senders really write it."""
+"""What goes in, out and to disk: content encodings, JSON as senders really write it, and how a request came."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import orjson
 from isal import isal_zlib
@@ -57,3 +57,27 @@ def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return dataclasses.asdict(value)
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+class Envelope(NamedTuple):
+    """How a request came, which is how its spans go on: nothing is merged across envelopes.
+
+    `target` is the path with its query, or the method; `headers` are those of the message, or its metadata;
+    `encoding` is the content encoding, empty for none.
+    """
+
+    wire: Literal["http", "grpc"]
+    target: str
+    headers: tuple[tuple[bytes, bytes], ...]
+    json: bool
+    encoding: str
+
+
+class Withheld(NamedTuple):
+    """A span that is kept back until it has its scores: `request` is an export request of it alone, in plain bytes."""
+
+    trace_id: bytes
+    span_id: bytes
+    parent_span_id: bytes
+    envelope: Envelope
+    request: bytes

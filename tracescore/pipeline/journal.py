@@ -18,7 +18,8 @@ from tracescore.exporters import Delivering, Exporter
 from tracescore.exporters.relay.hold import Hold
 from tracescore.interactions.deduplication import Once
 from tracescore.judge.epoch import Epochs
-from tracescore.model import Clock, Interaction, RawLog, RawSpan, RawTrace, Result, Withheld
+from tracescore.model import Clock, Interaction, RawLog, RawSpan, RawTrace, Result
+from tracescore.net.wire import Withheld
 from tracescore.pipeline import recovery
 from tracescore.pipeline.ledger import Ledger
 from tracescore.pipeline.queue import Room

@@ -17,8 +17,8 @@ from google.protobuf import any_pb2, duration_pb2
 from google.rpc import error_details_pb2, status_pb2
 
 from tracescore.errors import ListenError
-from tracescore.model import Envelope
 from tracescore.net.listener import bind
+from tracescore.net.wire import Envelope
 from tracescore.receiver import responses
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake, Relay, inflate
 from tracescore.receiver.refusals import Refused, Signal, crowded

@@ -10,8 +10,8 @@ from http import HTTPStatus
 import anyio
 from grpc import StatusCode
 
-from tracescore.model import Envelope
 from tracescore.net.asgi import Receive, Response, Scope, Send, headers_of, respond
+from tracescore.net.wire import Envelope
 from tracescore.receiver import responses
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake, Relay
 from tracescore.receiver.refusals import Refused, Signal, crowded, too_large

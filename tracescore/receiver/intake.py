@@ -18,8 +18,8 @@ from prometheus_client import CollectorRegistry, Counter
 from tracescore import logs
 from tracescore.config import ReceiverConfig
 from tracescore.errors import DecodeError, SpoolError
-from tracescore.model import Envelope, RawLog, RawSpan, Withheld
-from tracescore.net.wire import WINDOW_BITS, compress
+from tracescore.model import RawLog, RawSpan
+from tracescore.net.wire import WINDOW_BITS, Envelope, Withheld, compress
 from tracescore.otlp import json as otlp_json
 from tracescore.otlp.partition import Alone, Ids, part
 from tracescore.otlp.split import Admits, Split, split_logs, split_traces

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, Protocol
 
-from tracescore.model import RawLog, RawSpan, Result, State, Withheld
+from tracescore.model import RawLog, RawSpan, Result, State
+from tracescore.net.wire import Withheld
 from tracescore.spool.codec import brief, encode, encode_envelope
 
 Fate = Literal["waiting", "left_out", "queue_full", "known", "done", "lost"]

@@ -8,8 +8,8 @@ from typing import Literal
 import orjson
 from pydantic import TypeAdapter
 
-from tracescore.model import Envelope, Result
-from tracescore.net.wire import dumps_utf8
+from tracescore.model import Result
+from tracescore.net.wire import Envelope, dumps_utf8
 
 _READER = TypeAdapter(Result)
 _ENVELOPE = TypeAdapter(tuple[Literal["http", "grpc"], str, list[tuple[str, str]], bool, str])

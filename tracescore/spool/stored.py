@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tracescore.model import RawLog, RawSpan, Result, State, Withheld
+from tracescore.model import RawLog, RawSpan, Result, State
+from tracescore.net.wire import Withheld
 from tracescore.spool.changes import SPAN, TOTALS, Fate
 from tracescore.spool.codec import decode, decode_envelope
 

@@ -23,9 +23,8 @@ from yarl import URL
 from tracescore.config import ForwardConfig
 from tracescore.exporters.delivery import Answer
 from tracescore.exporters.otlp.transports import rejected_spans, retry_info
-from tracescore.model import Envelope
 from tracescore.net.retry import retry_after
-from tracescore.net.wire import compress
+from tracescore.net.wire import Envelope, compress
 from tracescore.runtime import drop_tracebacks
 
 Headers = list[tuple[bytes, bytes]]

@@ -21,9 +21,9 @@ from tracescore.config import ForwardConfig
 from tracescore.exporters.otlp.messages import attributes, target_attributes
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.outbox import Outbox
-from tracescore.model import Clock, Envelope, RawSpan, Result, Withheld
+from tracescore.model import Clock, RawSpan, Result
 from tracescore.net.retry import REAL_TIME, Timing
-from tracescore.net.wire import dumps, loads
+from tracescore.net.wire import Envelope, Withheld, dumps, loads
 
 Released = Literal["scored", "no_target", "deadline"]
 """It has its scores; nothing will be attached to it; its time was over."""

@@ -18,9 +18,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from tracescore import logs
 from tracescore.exporters.delivery import FIRST_BACKOFF, MAX_BACKOFF, MAX_BATCH, MAX_BATCH_BYTES, Answer, jitter
-from tracescore.model import Envelope
 from tracescore.net.retry import Timing
-from tracescore.net.wire import dumps, loads
+from tracescore.net.wire import Envelope, dumps, loads
 
 _log = logging.getLogger("tracescore.exporters")
 

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, get_args
 
 from tracescore.config.gold import GoldTargetConfig
+from tracescore.gold.items import GoldItem
 from tracescore.gold.targets.http import Asking, HttpTarget, openai_target
 from tracescore.gold.targets.python import PythonTarget
 from tracescore.gold.targets.trace import TraceTarget
-from tracescore.model import GoldItem, Interaction
+from tracescore.model import Interaction
 
 FailedBecause = Literal["unreachable", "timeout", "http_error", "not_json", "no_answer", "raised", "no_trace"]
 """Nobody there; too slow; an error status; no JSON; nothing where the answer should be; the function raised;

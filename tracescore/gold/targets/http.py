@@ -14,9 +14,10 @@ import orjson
 from tracescore.config.gold import DEFAULT_BODY, HttpTargetConfig, OpenAITargetConfig, TraceTargetConfig
 from tracescore.config.types import Secret
 from tracescore.errors import TargetFailed
+from tracescore.gold.items import GoldItem
 from tracescore.gold.targets.paths import text_at, texts_at
 from tracescore.gold.trace_ids import traceparent
-from tracescore.model import GoldItem, Interaction
+from tracescore.model import Interaction
 from tracescore.net.retry import retry_after
 from tracescore.runtime import drop_tracebacks
 

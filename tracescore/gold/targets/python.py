@@ -19,8 +19,9 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, use_s
 
 from tracescore.config.gold import PythonTargetConfig
 from tracescore.errors import TargetFailed, UsageError
+from tracescore.gold.items import GoldItem
 from tracescore.gold.targets.http import interaction_of
-from tracescore.model import GoldItem, Interaction
+from tracescore.model import Interaction
 from tracescore.runtime import drop_tracebacks
 
 _KEYS = frozenset({"answer", "contexts", "release"})

@@ -13,8 +13,9 @@ import anyio
 
 from tracescore.config.gold import TraceTargetConfig
 from tracescore.errors import TargetFailed
+from tracescore.gold.items import GoldItem
 from tracescore.gold.targets.http import Asking, body_of
-from tracescore.model import GoldItem, Interaction
+from tracescore.model import Interaction
 
 
 @dataclass(slots=True)
