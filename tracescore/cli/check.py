@@ -41,7 +41,7 @@ def check(
         run_async(partial(_probe, config, failures))
         if failures:
             raise UsageError("\ntracescore: ".join(failures))
-    typer.echo(f"{file}: fine; judge {config.judge.label}, measures {', '.join(config.measures)}{gold_set}")
+    typer.echo(f"{file}: fine; judge {config.judge.known_as}, measures {', '.join(config.measures)}{gold_set}")
     if scores_per_day is not None:
         from tracescore.drift.power import report
 

@@ -23,8 +23,8 @@ class EmbeddedJudgeConfig(Section):
     name: str = Field(default="embedded-v1", min_length=1, max_length=64)
 
     @property
-    def label(self) -> str:
-        """The `judge` label."""
+    def known_as(self) -> str:
+        """Its name in metrics, scores and messages."""
         return self.name
 
 
@@ -50,8 +50,8 @@ class OpenAIJudgeConfig(Section):
     """Sent with every call as they are (temperature, seed, reasoning_effort, ...)."""
 
     @property
-    def label(self) -> str:
-        """The `judge` label, of at most 64 characters."""
+    def known_as(self) -> str:
+        """Its name in metrics, scores and messages: at most 64 characters."""
         return self.name or self.model[:64]
 
 

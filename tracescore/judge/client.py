@@ -40,7 +40,7 @@ class OpenAIJudge:
         timing: Timing = REAL_TIME,
     ) -> None:
         self._settings = settings
-        self._name = settings.label
+        self._name = settings.known_as
         self._probed = False
         key = settings.api_key.read("judge.api_key") if settings.api_key else ""
         url = settings.base_url.rstrip("/") + "/chat/completions"
