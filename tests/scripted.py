@@ -87,6 +87,7 @@ class TableEmbedder:
     """Vectors by text; an unknown text is a KeyError."""
 
     name = "table"
+    identity = None
 
     def __init__(self, vectors: Mapping[str, Sequence[float]]) -> None:
         self.vectors = vectors

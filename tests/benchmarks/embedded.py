@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from tracescore import formulas
-from tracescore.config import EmbeddedJudgeConfig, LocalEmbedderConfig
-from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
+from tracescore.config import EmbeddedJudgeConfig, MiniLMEmbedderConfig
+from tracescore.embedder.minilm import MiniLMEmbedder
 from tracescore.judge.embedded import EmbeddedJudge
 from tracescore.judge.embedded.sentences import claims
 from tracescore.judge.embedded.steps import Steps, advance
@@ -58,7 +58,7 @@ class Bench:
     """The judge and its model, asked by blocking calls."""
 
     def __init__(self) -> None:
-        self.embedder = SentenceTransformersEmbedder(LocalEmbedderConfig())
+        self.embedder = MiniLMEmbedder(MiniLMEmbedderConfig())
         self.judge = EmbeddedJudge(EmbeddedJudgeConfig(), self.embedder)
 
     def support(self, row: Row) -> tuple[float, float]:

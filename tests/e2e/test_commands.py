@@ -146,7 +146,7 @@ def test_inspect_refuses_files_that_are_no_otlp_with_a_line_each_and_reads_the_o
 
 def test_without_the_local_extra_serve_says_in_one_line_what_to_install_or_configure(tmp_path: Path) -> None:
     # A package of that name that cannot be imported stands for one that is not installed.
-    (tmp_path / "sentence_transformers.py").write_text("raise ModuleNotFoundError(name='sentence_transformers')\n")
+    (tmp_path / "onnxruntime.py").write_text("raise ModuleNotFoundError(name='onnxruntime')\n")
     done = run("serve", PYTHONPATH=str(tmp_path))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()

@@ -247,7 +247,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "the embedded judge without a local model": (
         "embedder: {kind: openai, model: text-embedding-3-small}\n",
-        ["f.yaml:1: embedder.kind: the embedded judge works on a local model; set kind: sentence_transformers"],
+        ["f.yaml:1: embedder.kind: the embedded judge needs a model in this process; set kind: minilm"],
     ),
     "what only the whole can tell is told beside the rest": (
         "sampling:\n  ratio: 5\nweb:\n  listen: 127.0.0.1:4318\n  keep: 0\nmeasures: []\n",

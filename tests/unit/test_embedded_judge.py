@@ -223,14 +223,14 @@ def test_an_embedder_elsewhere_is_refused_with_what_to_change() -> None:
     with pytest.raises(UsageError) as error:
         EmbeddedJudge(EmbeddedJudgeConfig(), Elsewhere())  # type: ignore[arg-type]
     assert str(error.value) == (
-        "judge: the embedded judge works with an embedder of kind sentence_transformers; got text-embedding-3-small; "
-        "set embedder.kind: sentence_transformers, or judge.kind: openai"
+        "judge: the embedded judge works with an embedder of kind minilm or sentence_transformers; "
+        "got text-embedding-3-small; set embedder.kind: minilm, or judge.kind: openai"
     )
 
 
-def test_the_rules_are_imported_without_torch() -> None:
-    parts = "tracescore.judge.embedded, tracescore.embedder.sentence_transformers"
-    code = f"import sys, {parts}; print('torch' in sys.modules)"
+def test_the_rules_are_imported_without_a_model() -> None:
+    parts = "tracescore.judge.embedded, tracescore.embedder.minilm, tracescore.embedder.sentence_transformers"
+    code = f"import sys, {parts}; print('torch' in sys.modules or 'onnxruntime' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
 

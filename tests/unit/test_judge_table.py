@@ -10,7 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.scripted import TableEmbedder
-from tracescore.config import EmbeddedJudgeConfig, LocalEmbedderConfig, OpenAIEmbedderConfig, OpenAIJudgeConfig
+from tracescore.config import Config, EmbeddedJudgeConfig, OpenAIJudgeConfig
 from tracescore.embedder import EMBEDDERS
 from tracescore.errors import MissingExtra
 from tracescore.judge import JUDGES, build_judge
@@ -22,7 +22,8 @@ def _kinds(section: type) -> set[str]:
 
 def test_every_kind_that_can_be_configured_has_its_row() -> None:
     assert set(JUDGES) == _kinds(EmbeddedJudgeConfig) | _kinds(OpenAIJudgeConfig)
-    assert set(EMBEDDERS) == _kinds(LocalEmbedderConfig) | _kinds(OpenAIEmbedderConfig)
+    kinds = [_kinds(each) for each in get_args(Config.model_fields["embedder"].annotation)]
+    assert set(EMBEDDERS) == set().union(*kinds)
 
 
 def test_the_embedded_judge_without_an_embedder_says_what_to_install_or_configure() -> None:
@@ -48,6 +49,7 @@ async def test_every_judge_shows_its_name_and_whether_it_is_ready() -> None:
 def test_a_judge_on_the_network_brings_no_model_libraries() -> None:
     code = (
         "import sys, tracescore.judge.client, tracescore.embedder.openai, tracescore.evaluators;"
-        "sys.exit(any(name in sys.modules for name in ('torch', 'sentence_transformers', 'transformers')))"
+        "libraries = ('torch', 'sentence_transformers', 'transformers', 'onnxruntime', 'tokenizers');"
+        "sys.exit(any(name in sys.modules for name in libraries))"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -11,7 +11,12 @@ from pydantic import Field
 
 from tracescore.config.assembly import AssemblyConfig
 from tracescore.config.drift import BaselineConfig, DriftConfig, LabelsConfig
-from tracescore.config.embedder import EmbedderConfig, LocalEmbedderConfig, OpenAIEmbedderConfig
+from tracescore.config.embedder import (
+    EmbedderConfig,
+    MiniLMEmbedderConfig,
+    OpenAIEmbedderConfig,
+    SentenceTransformersEmbedderConfig,
+)
 from tracescore.config.evaluators import CorrectnessConfig, EvaluatorsConfig
 from tracescore.config.exporters import (
     ExportersConfig,
@@ -57,7 +62,7 @@ __all__ = [
     "JudgeConfig",
     "LabelsConfig",
     "ListenerConfig",
-    "LocalEmbedderConfig",
+    "MiniLMEmbedderConfig",
     "OpenAIEmbedderConfig",
     "OpenAIJudgeConfig",
     "OpenAITargetConfig",
@@ -71,6 +76,7 @@ __all__ = [
     "RedactionConfig",
     "SamplingConfig",
     "SamplingRuleConfig",
+    "SentenceTransformersEmbedderConfig",
     "SpoolConfig",
     "TraceTargetConfig",
     "WebConfig",
@@ -88,7 +94,7 @@ class Config(Section):
     sampling: SamplingConfig = SamplingConfig()
     measures: tuple[LiveMeasure, ...] = Field(default=LIVE_MEASURES, strict=False)
     judge: JudgeConfig = EmbeddedJudgeConfig()
-    embedder: EmbedderConfig = LocalEmbedderConfig()
+    embedder: EmbedderConfig = MiniLMEmbedderConfig()
     evaluators: EvaluatorsConfig = EvaluatorsConfig()
     drift: DriftConfig = DriftConfig()
     exporters: ExportersConfig = ExportersConfig()

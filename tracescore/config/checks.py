@@ -43,8 +43,8 @@ def _judging(config: Config) -> Iterator[Conflict]:
     if not config.measures:
         what = f"at least one of {', '.join(LIVE_MEASURES)} expected; got an empty list"
         yield Conflict("measures", what, ("measures",))
-    if config.judge.kind == "embedded" and config.embedder.kind != "sentence_transformers":
-        what = "the embedded judge works on a local model; set kind: sentence_transformers"
+    if config.judge.kind == "embedded" and config.embedder.kind == "openai":
+        what = "the embedded judge needs a model in this process; set kind: minilm"
         yield Conflict("embedder.kind", what, ("embedder.kind", "judge.kind"))
 
 

