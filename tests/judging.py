@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Self
 
+import numpy as np
 import pytest
 from prometheus_client import CollectorRegistry
 
@@ -11,6 +12,7 @@ from tests.openai_server import OpenAIServer
 from tests.scripted import TableEmbedder
 from tests.timing import Hours
 from tracescore.config import OpenAIJudgeConfig
+from tracescore.embedder.identity import Identity
 from tracescore.errors import JudgeError
 from tracescore.judge import build_judge
 from tracescore.judge.client import OpenAIJudge
@@ -23,6 +25,8 @@ STATEMENTS = [f"Items can be returned within {days} days." for days in (30, 60, 
 
 class AnyEmbedder(TableEmbedder):
     """One vector for every text."""
+
+    identity = Identity.of(np.ones(2))
 
     async def embed(self, texts):
         return await TableEmbedder({text: [1.0, 1.0] for text in texts}).embed(texts)

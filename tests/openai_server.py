@@ -108,6 +108,8 @@ class OpenAIServer:
         self.script = script
         self.requests: list[Request] = []
         self.vectors: dict[str, list[float]] = {}
+        self.width = 256
+        """Numbers of a vector; another width is another embedder behind the same name."""
         self.received = threading.Event()
         """Set once any request has come."""
         self.in_flight = 0
@@ -150,7 +152,9 @@ class OpenAIServer:
             self.in_flight -= 1
 
     def _embeddings(self, texts: list[str]) -> dict[str, Any]:
-        rows = [{"index": at, "embedding": self.vectors.get(text) or bag(text)} for at, text in enumerate(texts)]
+        rows = [
+            {"index": at, "embedding": self.vectors.get(text) or bag(text, self.width)} for at, text in enumerate(texts)
+        ]
         return {"object": "list", "model": "embed", "data": rows[::-1], "usage": {"prompt_tokens": 1}}
 
 

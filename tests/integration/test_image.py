@@ -3,7 +3,7 @@
 Built by buildah, without a registry: what stands for the base image is a Debian 12 with its own Python 3.11, under the
 base image's name. There is no container engine either: a mount namespace in which the image's files are read-only,
 and chroot as the image's user, are what one would do with `--read-only`. The target `base` alone: `local` differs by
-packages that the other tests have, and they are large.
+packages that the other tests have.
 """
 
 from __future__ import annotations

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from tests.judging import AnyEmbedder, Built, failure
 from tests.openai_server import OpenAIServer, Reply, by, openai_server, sensible
 from tests.scripted import interaction
-from tracescore.config import EvaluatorsConfig, PriceConfig
-from tracescore.errors import JudgeUnfit
+from tracescore.config import EvaluatorsConfig, OpenAIEmbedderConfig, PriceConfig
+from tracescore.embedder.openai import OpenAIEmbedder
+from tracescore.errors import EmbedderError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge.client import OpenAIJudge
 from tracescore.judge.epoch import STEADY
@@ -183,6 +186,62 @@ async def test_what_one_model_said_is_not_remembered_for_another(server) -> None
             assert len(server.sent("required_parts")) == calls
         await built.judge.session("k").required_parts("A?", ())
         assert len(server.sent("required_parts")) == 5
+
+
+@asynccontextmanager
+async def _embedding(
+    server, saved: bytes | None = None, **settings
+) -> AsyncIterator[tuple[Built, OpenAIEmbedder, list[bytes]]]:
+    """A judge and an embedder on one server, after their start, and what the judge would have saved since."""
+    given = {"kind": "openai", "model": "e", "base_url": server.url, "max_retries": 0} | settings
+    embedder = OpenAIEmbedder(OpenAIEmbedderConfig(**given), CollectorRegistry())
+    kept: list[bytes] = []
+    async with Built(server, embedder=embedder) as built:
+        built.judge.epochs.on_change = kept.append
+        if saved is not None:
+            built.judge.epochs.resume(saved)
+        await built.judge.probe()
+        yield built, embedder, kept
+    await embedder.close()
+
+
+async def test_an_embedder_that_is_replaced_behind_its_name_starts_a_new_epoch(server) -> None:
+    server.width = 384
+    async with _embedding(server) as (built, embedder, _):
+        before = built.judge.epochs.fingerprint
+        assert (await embedder.embed(["A."])).shape == (1, 384)
+        assert built.judge.session("k").epoch == 0
+        server.width = 96
+        for _ in range(STEADY):
+            assert built.judge.session("k").epoch == 0
+            with pytest.raises(EmbedderError):
+                await embedder.embed(["A."])
+        assert built.judge.session("k").epoch == 1
+        assert (await embedder.embed(["A."])).shape == (1, 96)
+        assert built.judge.epochs.fingerprint != before
+        assert built.value("tracescore_judge_info", embedder="e", epoch="1") == 1
+
+
+@pytest.mark.parametrize(("width", "epoch"), [(384, 0), (96, 1)])
+async def test_an_embedder_that_is_replaced_between_two_starts_is_noticed_before_the_first_score(
+    server, width: int, epoch: int
+) -> None:
+    server.width = 384
+    async with _embedding(server) as (before, _, saved):
+        fingerprint = before.judge.epochs.fingerprint
+    server.width = width
+    async with _embedding(server, saved[-1]) as (after, _, _):
+        assert after.judge.session("k").epoch == epoch
+        assert (after.judge.epochs.fingerprint == fingerprint) is (epoch == 0)
+
+
+async def test_an_embedder_that_is_away_neither_keeps_the_judge_from_its_work_nor_begins_an_epoch(server) -> None:
+    async with _embedding(server) as (_, _, saved):
+        pass
+    async with _embedding(server, saved[-1], base_url="http://127.0.0.1:9/v1") as (after, embedder, _):
+        assert after.judge.ready
+        assert embedder.identity is None
+        assert after.judge.session("k").epoch == 0
 
 
 def test_the_fingerprint_holds_embedder_and_parameters(server) -> None:

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from tests.openai_server import OpenAIServer, Reply, bag, openai_server
 from tracescore.config import OpenAIEmbedderConfig
 from tracescore.embedder import build_embedder
+from tracescore.embedder.identity import PROBE
 from tracescore.embedder.openai import OpenAIEmbedder
 from tracescore.errors import EmbedderError
 
@@ -38,9 +39,11 @@ async def test_vectors_come_back_in_the_order_of_the_texts(server, embedder) -> 
     vectors = await embedder.embed(texts)
     assert vectors.dtype == np.float64
     assert np.array_equal(vectors, np.array([bag(text) for text in texts]))
-    sent = [text for request in server.requests for text in request.body["input"]]
+    sent = [text for request in server.requests for text in request.body["input"][:-1]]
     assert len(server.requests) > 1
     assert len(sent) == len(set(sent)) == len(set(texts))
+    assert {request.body["input"][-1] for request in server.requests} == {PROBE}
+    assert max(len(request.body["input"]) for request in server.requests) == 128
 
 
 async def test_no_texts_no_request(server, embedder) -> None:
@@ -61,16 +64,16 @@ def _rows(*rows) -> Reply:
 @pytest.mark.parametrize(
     ("reply", "message"),
     [
-        (_rows((0, [1.0])), "2 vectors expected; got 1"),
-        (_rows((0, [1.0]), (0, [2.0])), "2 vectors expected; got 2"),
+        (_rows((0, [1.0]), (1, [1.0])), "3 vectors expected; got 2"),
+        (_rows((0, [1.0]), (0, [2.0]), (1, [3.0])), "3 vectors expected; got 3"),
         (_rows((0, [1.0]), (1, [1.0, 2.0])), "the reply holds no vectors of one length"),
-        (_rows((0, []), (1, [])), "2 vectors expected; got 2"),
+        (_rows((0, []), (1, []), (2, [])), "3 vectors expected; got 3"),
         (_rows((0, ["a"]), (1, ["b"])), "the reply holds no vectors of one length"),
         (
             Reply(raw=b'{"data": [{"index": 0, "embedding": [1e999]}, {"index": 1, "embedding": [1.0]}]}'),
             "not finite|JSON",
         ),
-        (Reply(raw=b'{"data": "none"}'), "2 vectors expected; got 0"),
+        (Reply(raw=b'{"data": "none"}'), "3 vectors expected; got 0"),
         (Reply(raw=b"<html>"), "the answer is not a JSON object"),
         (Reply.error(401), "unfit: HTTP 401: not let in; check embedder.api_key"),
         (Reply.error(429, "insufficient_quota"), "quota"),
@@ -85,3 +88,28 @@ async def test_a_reply_without_proper_vectors_is_an_error(server, embedder, repl
 async def test_a_failure_that_may_pass_is_tried_again(server, embedder) -> None:
     server.queue(Reply.error(503, headers={"Retry-After": "0"}))
     assert (await embedder.embed(["a"])).shape == (1, 256)
+
+
+async def test_what_another_model_answers_is_not_used_before_it_has_answered_five_times_in_a_row(
+    server, embedder
+) -> None:
+    assert embedder.identity is None
+    await embedder.embed(["a"])
+    assert embedder.identity.mark.startswith("256-")
+    for width in (96, 96, 96, 96, 256, 96, 96, 96, 96, 96):
+        server.width = width
+        assert embedder.identity.mark.startswith("256-")
+        if width == 256:
+            assert (await embedder.embed(["a"])).shape == (1, 256)
+        else:
+            with pytest.raises(EmbedderError, match=r"another model answers: 96-\w+ where it was 256-\w+;"):
+                await embedder.embed(["a"])
+    assert embedder.identity.mark.startswith("96-")
+    assert (await embedder.embed(["a"])).shape == (1, 96)
+
+
+async def test_vectors_of_the_same_length_by_another_model_are_noticed(server, embedder) -> None:
+    await embedder.embed(["a"])
+    server.vectors[PROBE] = bag("quite other words", 256)
+    with pytest.raises(EmbedderError, match="another model answers"):
+        await embedder.embed(["a"])

@@ -270,6 +270,7 @@ class Counting:
     """The model's thread, which counts what is done there."""
 
     name = "counting"
+    identity = None
 
     def __init__(self) -> None:
         self.steps = 0

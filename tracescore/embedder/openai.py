@@ -10,18 +10,24 @@ import numpy as np
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore.config import OpenAIEmbedderConfig
+from tracescore.embedder.identity import PROBE, Identity
 from tracescore.errors import EmbedderError
 from tracescore.formulas import Vector
 from tracescore.net.openai_endpoint import CallFailed, Cause, Endpoint
 from tracescore.net.retry import REAL_TIME, Timing
 from tracescore.runtime import gather
 
-_BATCH = 128
-"""Texts per request; endpoints take between 96 and 2,048."""
+_BATCH = 127
+"""Texts per request, beside PROBE; endpoints take between 96 and 2,048."""
+_STEADY = 5
+"""Replies in a row after which another model counts as a change, as gateways flip between models for single calls."""
 
 
 class OpenAIEmbedder:
-    """See `Embedder`. Raises UsageError when the key that the settings name is not there."""
+    """See `Embedder`. Every request asks for the vector of PROBE too, a dozen tokens: so every reply says who gave it.
+
+    Raises UsageError when the key that the settings name is not there.
+    """
 
     def __init__(self, settings: OpenAIEmbedderConfig, registry: CollectorRegistry, timing: Timing = REAL_TIME) -> None:
         key = settings.api_key.read("embedder.api_key") if settings.api_key else ""
@@ -38,6 +44,9 @@ class OpenAIEmbedder:
             ["outcome"],
             registry=registry,
         )
+        self._identity: Identity | None = None
+        self._candidate: Identity | None = None
+        self._times = 0
         for outcome in ("ok", *get_args(Cause)):
             self._requests.labels(outcome)
 
@@ -46,8 +55,16 @@ class OpenAIEmbedder:
         """The model's name."""
         return self._model
 
+    @property
+    def identity(self) -> Identity | None:
+        """Who has answered so far; None before the first reply."""
+        return self._identity
+
     async def embed(self, texts: Sequence[str]) -> Vector:
-        """Array of shape (len(texts), d); a text that occurs twice is sent once. EmbedderError when it cannot."""
+        """Array of shape (len(texts), d); a text that occurs twice is sent once. EmbedderError when it cannot.
+
+        Nor can it use what another model than before answers; `identity` is that one's when it has stayed.
+        """
         if any(not text.strip() for text in texts):
             raise EmbedderError("a blank text has no vector")
         distinct = list(dict.fromkeys(texts))
@@ -56,8 +73,6 @@ class OpenAIEmbedder:
             rows = await gather([partial(self._batch, batch) for batch in batches])
         except CallFailed as failure:
             raise EmbedderError(f"embedder {failure}") from None
-        if len({row.shape[1] for row in rows}) > 1:
-            raise EmbedderError("the vectors differ in length")
         index = {text: row for row, text in enumerate(distinct)}
         vectors: Vector = np.concatenate(rows) if rows else np.empty((0, 0))
         return vectors[[index[text] for text in texts]]
@@ -67,9 +82,25 @@ class OpenAIEmbedder:
         await self._endpoint.close()
 
     async def _batch(self, texts: Sequence[str]) -> Vector:
-        body = {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        body = {"model": self._model, "input": [*texts, PROBE], "encoding_format": "float"}
         payload = await self._endpoint.post(body, self._clock() + self._patience, self._observe)
-        return _vectors(payload, len(texts))
+        vectors = _vectors(payload, len(texts) + 1)
+        self._recognise(Identity.of(vectors[-1]))
+        return vectors[:-1]
+
+    def _recognise(self, found: Identity) -> None:
+        """EmbedderError for any but the model that is known: what it says belongs to no epoch of the judge yet."""
+        known = self._identity
+        if known is None:
+            self._identity = found
+        elif found.same(known):
+            self._times = 0
+        else:
+            self._times = self._times + 1 if self._candidate and found.same(self._candidate) else 1
+            self._candidate = found
+            if self._times >= _STEADY:
+                self._identity, self._times = found, 0
+            raise EmbedderError(f"another model answers: {found.mark} where it was {known.mark}; used once it stays")
 
     def _observe(self, outcome: Cause | Literal["ok"], _seconds: float) -> None:
         self._requests.labels(outcome).inc()

@@ -10,7 +10,6 @@ from prometheus_client import CollectorRegistry, Gauge
 from tracescore.config import EmbeddedJudgeConfig, JudgeConfig, OpenAIJudgeConfig
 from tracescore.embedder import Embedder
 from tracescore.errors import MissingExtra
-from tracescore.judge.epoch import fingerprint, judge_info
 from tracescore.judge.operations import Judge
 
 
@@ -27,9 +26,7 @@ def _embedded(settings: EmbeddedJudgeConfig, embedder: Embedder | None, registry
         )
     from tracescore.judge.embedded import EmbeddedJudge  # noqa: PLC0415
 
-    mark = fingerprint(settings.name, embedder.name)
-    judge_info(registry).labels(settings.name, 0, settings.name, "none", embedder.name, mark).set(1)
-    return EmbeddedJudge(settings, embedder)
+    return EmbeddedJudge(settings, embedder, registry)
 
 
 JUDGES: Mapping[str, Callable[[Any, Embedder | None, CollectorRegistry], Judge]] = {

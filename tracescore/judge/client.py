@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import Any, get_args
 
+import anyio
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore.config import OpenAIJudgeConfig
 from tracescore.embedder import Embedder
-from tracescore.errors import JudgeError
+from tracescore.embedder.identity import PROBE
+from tracescore.errors import EmbedderError, JudgeError
 from tracescore.judge.cache import Cache
 from tracescore.judge.chat import Chat
 from tracescore.judge.epoch import Epochs
@@ -22,6 +25,9 @@ from tracescore.net.retry import REAL_TIME, Timing
 
 CACHE_SIZE = 10_000
 """Questions and texts whose parts and claims are remembered: a few tens of MB at the most."""
+
+_EMBEDDER_WAIT = 10.0
+"""Seconds that a probe of the judge waits for the embedder."""
 
 _log = logging.getLogger("tracescore.judge")
 
@@ -52,6 +58,8 @@ class OpenAIJudge:
         prompts = ".".join(str(prompt.version) for prompt in PROMPTS.values())
         self.epochs = Epochs(self._name, prompts, embedder.name if embedder else "none", settings.parameters, registry)
         self.epochs.on_step = self._cache.clear
+        self._embedder = embedder
+        self._recognise_embedder()
         self._drops = Counter(
             "tracescore_judge_dropped",
             "Verdicts and claims in replies that did not count, and those that were missing.",
@@ -93,17 +101,29 @@ class OpenAIJudge:
             self._probed, self._chat.dialect = False, known
             raise
         self.epochs.note(spending.models[-1])
+        await self._ask_embedder()
         self._probed = True
         if self._chat.dialect != known:
             _log.info('event=judge_dialect judge="%s" mode=%s', self._name, self._chat.dialect.mode)
 
     def session(self, key: str, *, remembered: bool = True) -> OpenAISession:
         """Operations for the interaction named `key`; its deadline begins now."""
+        self._recognise_embedder()
         return OpenAISession(self._shared, key, remembered=remembered)
 
     async def close(self) -> None:
         """Releases connections; may be called twice."""
         await self._endpoint.close()
+
+    async def _ask_embedder(self) -> None:
+        """So that the first score is of the right epoch. One that is away fails those who need it, not the judge."""
+        if self._embedder is not None:
+            with suppress(EmbedderError), anyio.move_on_after(_EMBEDDER_WAIT):
+                await self._embedder.embed([PROBE])
+        self._recognise_embedder()
+
+    def _recognise_embedder(self) -> None:
+        self.epochs.embedded_by(self._embedder.identity if self._embedder is not None else None)
 
     def _count_drop(self, drop: Drop, count: int) -> None:
         self._drops.labels(self._name, drop).inc(count)

@@ -1,8 +1,9 @@
 """Says when the judge has become another one.
 
 The fingerprint is what scores depend on: the model that the endpoint says it used, the versions of the prompts,
-the parameters and the embedder. Gateways flip between models for single calls, so a new model counts only when
-it holds for several interactions in a row; then the epoch steps, and scores get new series.
+the parameters, and the model that answers as the embedder, whatever it is called. Gateways flip between models for
+single calls, so a new model counts only when it holds for several interactions in a row; then the epoch steps, and
+scores get new series.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ import logging
 from collections.abc import Callable, Mapping
 
 from prometheus_client import CollectorRegistry, Gauge
+
+from tracescore.embedder.identity import Identity
 
 STEADY = 5
 """Interactions in a row after which another model counts as a change."""
@@ -47,7 +50,9 @@ class Epochs:
         self.on_change: Callable[[bytes], None] | None = None
         """Told what `resume` will want to know, whenever that is something new."""
         self.judge = judge
-        self._fixed = (prompts, embedder, repr(sorted(parameters.items())))
+        self._embedder = embedder
+        self._identity: Identity | None = None
+        self._fixed = (prompts, repr(sorted(parameters.items())))
         self._candidate = ""
         self._times = 0
         self._info = judge_info(registry)
@@ -56,7 +61,7 @@ class Epochs:
     @property
     def fingerprint(self) -> str:
         """See the module; 12 hex digits."""
-        return fingerprint(self.model, *self._fixed)
+        return fingerprint(self.model, *self._fixed, self._identity.mark if self._identity else "none")
 
     @property
     def settled(self) -> bool:
@@ -68,13 +73,17 @@ class Epochs:
 
         TypeError or ValueError, and no change, for what is no epoch.
         """
-        number, model, *fixed = json.loads(saved)
+        number, model, prompts, numbers, parameters = json.loads(saved)
         if not isinstance(model, str):
             raise TypeError(f"the name of a model expected; got {type(model).__name__}")
+        # Earlier versions kept the configured name there, which says nothing of who answered.
+        known = Identity(tuple(map(int, numbers))) if isinstance(numbers, list) else None
         self.number, self.model = int(number), model
-        if tuple(fixed) != self._fixed:
+        answers, self._identity = self._identity, known or self._identity
+        if (prompts, parameters) != self._fixed or (answers and known and not answers.same(known)):
+            self._identity = answers or known
             self._step(self.model)
-        self._show()
+        self._changed()
 
     def begin_after(self, latest: int) -> None:
         """Begins the epoch after `latest`, for nobody knows whether the judge is still the one that gave its scores."""
@@ -94,6 +103,17 @@ class Epochs:
             if self._times >= STEADY:
                 self._step(model)
 
+    def embedded_by(self, identity: Identity | None) -> None:
+        """To be told, before an interaction is judged, who makes its vectors; None while nobody knows."""
+        known = self._identity
+        if identity is None or (known is not None and identity.same(known)):
+            return
+        self._identity = identity
+        if known is None:
+            self._changed()
+        else:
+            self._step(self.model)
+
     def _step(self, model: str) -> None:
         self.number += 1
         self.model, self._candidate, self._times = model, "", 0
@@ -107,9 +127,11 @@ class Epochs:
     def _changed(self) -> None:
         self._show()
         if self.on_change is not None:
-            self.on_change(json.dumps([self.number, self.model, *self._fixed]).encode())
+            prompts, parameters = self._fixed
+            numbers = self._identity.numbers if self._identity else None
+            self.on_change(json.dumps([self.number, self.model, prompts, numbers, parameters]).encode())
 
     def _show(self) -> None:
         self._info.clear()
-        prompts, embedder, _ = self._fixed
-        self._info.labels(self.judge, self.number, self.model[:100], prompts, embedder, self.fingerprint).set(1)
+        shown = (self.model[:100], self._fixed[0], self._embedder, self.fingerprint)
+        self._info.labels(self.judge, self.number, *shown).set(1)

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
+from prometheus_client import CollectorRegistry
+
 from tracescore.config import EmbeddedJudgeConfig
 from tracescore.embedder import Embedder
 from tracescore.errors import EmbedderError, JudgeError, UsageError
@@ -21,6 +23,7 @@ from tracescore.judge.embedded.questions import pseudo_questions
 from tracescore.judge.embedded.sentences import claims
 from tracescore.judge.embedded.steps import Steps, advance
 from tracescore.judge.embedded.verdicts import verdicts
+from tracescore.judge.epoch import Epochs
 from tracescore.judge.operations import (
     MAX_EVIDENCE,
     MAX_TEXT,
@@ -74,15 +77,19 @@ def _few(found: tuple[str, ...], most: int, what: str) -> tuple[str, ...]:
 class EmbeddedJudge:
     """A judge made of rules and the local embedding model. Ready as soon as it exists; costs no money."""
 
-    def __init__(self, settings: EmbeddedJudgeConfig, embedder: Embedder) -> None:
+    def __init__(
+        self, settings: EmbeddedJudgeConfig, embedder: Embedder, registry: CollectorRegistry | None = None
+    ) -> None:
         """Raises UsageError when `embedder` is not a model in this process."""
         if not isinstance(embedder, LocalEncoder):
             raise UsageError(
-                f"judge: the embedded judge works with an embedder of kind sentence_transformers; got {embedder.name}; "
-                "set embedder.kind: sentence_transformers, or judge.kind: openai"
+                f"judge: the embedded judge works with an embedder of kind minilm or sentence_transformers; "
+                f"got {embedder.name}; set embedder.kind: minilm, or judge.kind: openai"
             )
         self._name = settings.name
         self._encoder: LocalEncoder = embedder
+        self._epochs = Epochs(self._name, "none", embedder.name, {}, registry or CollectorRegistry())
+        self._epochs.embedded_by(embedder.identity)
 
     @property
     def name(self) -> str:
@@ -90,8 +97,9 @@ class EmbeddedJudge:
         return self._name
 
     @property
-    def epochs(self) -> None:
-        """There are none."""
+    def epochs(self) -> Epochs:
+        """They step when another embedder answers than before the start."""
+        return self._epochs
 
     @property
     def ready(self) -> bool:
@@ -100,6 +108,7 @@ class EmbeddedJudge:
 
     async def probe(self) -> None:
         """Nothing can be missing or unfit that the constructor did not find."""
+        self._epochs.note(self._name)
 
     def session(self, key: str, *, remembered: bool = True) -> EmbeddedSession:
         """Operations for one interaction; the same for every `key`, as the order of statements changes nothing.
@@ -107,7 +116,7 @@ class EmbeddedJudge:
         Nothing is remembered anyway.
         """
         del key, remembered
-        return EmbeddedSession(self._encoder)
+        return EmbeddedSession(self._encoder, self._epochs.number)
 
     async def close(self) -> None:
         """Nothing to release: the embedder belongs to the caller."""
@@ -116,8 +125,9 @@ class EmbeddedJudge:
 class EmbeddedSession:
     """The four operations; see `operations.Session`."""
 
-    def __init__(self, encoder: LocalEncoder) -> None:
+    def __init__(self, encoder: LocalEncoder, epoch: int = 0) -> None:
         self._encoder = encoder
+        self._epoch = epoch
 
     @property
     def usage(self) -> Usage:
@@ -126,8 +136,8 @@ class EmbeddedSession:
 
     @property
     def epoch(self) -> int:
-        """Always 0: the judge changes only with the program, which gives it another name then."""
-        return 0
+        """The judge epoch frozen when the session was opened."""
+        return self._epoch
 
     async def reverse_questions(self, answer: str, n: int) -> ReverseQuestions:
         """At most `n` texts for the questions that `answer` answers; fewer for a short answer."""
