@@ -1,9 +1,8 @@
-"""The circuit breaker as a table of states, and what Retry-After says."""
+"""The circuit breaker as a table of states, and what calls leave behind."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from email.utils import formatdate
 
 import anyio
 import pytest
@@ -14,7 +13,6 @@ from tests.servers import free_port
 from tests.timing import Hours
 from tracescore.errors import UsageError
 from tracescore.net.openai_endpoint import PERMANENT, TRANSIENT, CallFailed, Cause, Circuit, Endpoint
-from tracescore.net.retry import retry_after
 from tracescore.runtime import gather, gather_pair
 
 
@@ -147,24 +145,6 @@ async def test_a_request_that_may_not_be_repeated_in_time_is_freed_at_once() -> 
 
     assert await is_freed_at_once(call)
     await endpoint.close()
-
-
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "7"}, 7.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
-        ({"retry-after": formatdate(1_000_030, usegmt=True)}, 30.0),
-        ({"retry-after": formatdate(999_000, usegmt=True)}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "-5"}, None),
-        ({"retry-after-ms": "x"}, None),
-    ],
-)
-def test_retry_after_is_seconds_or_a_date(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers, lambda: 1_000_000.0) == seconds
 
 
 @pytest.mark.anyio

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import logging
-import random
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -21,7 +20,7 @@ from tracescore.gold.store import Store
 from tracescore.gold.targets import Target
 from tracescore.gold.trace_ids import Marks
 from tracescore.model import Clock, Interaction, Result, Score, Unscored
-from tracescore.net.retry import REAL_TIME, Timing
+from tracescore.net.retry import REAL_TIME, Backoff, Timing
 
 Evaluate = Callable[[Interaction], Awaitable[Result]]
 """Scores an interaction that carries its reference; never raises for what judge or embedder do."""
@@ -32,9 +31,7 @@ _log = logging.getLogger("tracescore.gold")
 
 _FIRST = 2
 """Items that may fail before anything else is asked: one may be at fault itself, two mean the target."""
-_BACKOFF, _BACKOFF_LIMIT = 0.5, 20.0
-_LONGEST_WAIT = 60.0
-"""Seconds of a Retry-After that are waited for."""
+_BACKOFF = Backoff(longest=60.0)
 _DETAIL = 300
 
 
@@ -145,8 +142,7 @@ class Asker:
                 attempt += 1
                 if not failed.again or attempt > self.settings.retries:
                     raise
-                pause = min(_BACKOFF_LIMIT, _BACKOFF * 2**attempt) * random.uniform(0.5, 1)  # noqa: S311 - a pause
-                await self.timing.sleep(pause if failed.wait is None else min(failed.wait, _LONGEST_WAIT))
+                await self.timing.sleep(_BACKOFF.pause(attempt, failed.wait))
 
 
 def _with_reference(answered: Interaction, item: GoldItem) -> Interaction:

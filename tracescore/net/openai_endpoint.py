@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import re
 import time
 from collections.abc import Callable, Mapping
@@ -24,7 +23,7 @@ import orjson
 
 from tracescore.config.types import is_loopback
 from tracescore.errors import TracescoreError, UsageError
-from tracescore.net.retry import REAL_TIME, Timing, retry_after
+from tracescore.net.retry import REAL_TIME, Backoff, Timing, may_pass, retry_after
 from tracescore.runtime import Fairness, drop_tracebacks
 
 Cause = Literal["unreachable", "timeout", "rate_limited", "quota", "unfit", "rejected", "too_long", "refused"]
@@ -36,9 +35,9 @@ CircuitState = Literal["closed", "open", "half_open"]
 TRANSIENT: frozenset[Cause] = frozenset({"unreachable", "timeout", "rate_limited"})
 PERMANENT: frozenset[Cause] = frozenset({"quota", "unfit"})
 
-_LONGEST_HOLD = 300.0
-"""Seconds that one Retry-After may keep all calls back: after that the endpoint is asked again, whatever it said."""
-_BACKOFF, _BACKOFF_LIMIT = 0.5, 20.0
+_BACKOFF = Backoff()
+_HOLD, _PERMANENT_HOLD = Backoff(5.0, 60.0, spread=0), Backoff(60.0, 900.0, spread=0)
+"""Seconds that an open circuit lets nothing through: a failure that may pass, and one that somebody has to mend."""
 _POLITE = 0.025
 """Seconds that an answer may wait for its turn: hundreds that come at one moment would let nobody else go on."""
 _TOO_LONG = re.compile(
@@ -81,7 +80,7 @@ class Circuit:
     state: CircuitState = "closed"
     _cause: Cause = "unreachable"
     _failures: int = 0
-    _hold: float = 0.0
+    _openings: int = 0
     _until: float = 0.0
 
     def enter(self) -> None:
@@ -90,14 +89,14 @@ class Circuit:
             return
         left = self._until - self.clock()
         if self.state == "half_open" or left > 0:
-            raise CallFailed(self._cause, "not asked, circuit open", wait=max(left, _BACKOFF))
+            raise CallFailed(self._cause, "not asked, circuit open", wait=max(left, _BACKOFF.first))
         self.state = "half_open"
 
     def succeeded(self) -> None:
         """The endpoint answered."""
         if self.state != "closed":
             _log.info("event=circuit_closed endpoint=%s cause=%s", self.setting, self._cause)
-        self.state, self._failures, self._hold = "closed", 0, 0.0
+        self.state, self._failures, self._openings = "closed", 0, 0
 
     def failed(self, cause: Cause) -> None:
         """The endpoint did not answer, or answered that it will not."""
@@ -108,11 +107,11 @@ class Circuit:
             return  # a straggler, or something that Retry-After paces
         self._failures += 1
         if cause in PERMANENT or self._failures >= self.limit or self.state == "half_open":
-            first, most = (60.0, 900.0) if cause in PERMANENT else (5.0, 60.0)
-            self._hold = min(most, max(first, self._hold * 2))
-            self._until, self._cause = self.clock() + self._hold, cause
+            self._openings += 1
+            hold = (_PERMANENT_HOLD if cause in PERMANENT else _HOLD).pause(self._openings)
+            self._until, self._cause = self.clock() + hold, cause
             self.state = "open"
-            _log.warning("event=circuit_opened endpoint=%s cause=%s hold=%.0fs", self.setting, cause, self._hold)
+            _log.warning("event=circuit_opened endpoint=%s cause=%s hold=%.0fs", self.setting, cause, hold)
 
     def abandoned(self) -> None:
         """The call was cancelled: a trial that told nothing."""
@@ -179,16 +178,15 @@ class Endpoint:
         except TypeError:  # its text quotes what could not be written
             raise CallFailed("rejected", "the request cannot be written as JSON") from None
         request = self._client.build_request("POST", self._url, content=content)
-        for attempt in range(self._max_retries + 1):
+        for attempt in range(1, self._max_retries + 2):
             try:
-                await self._pause(self._not_before - self._timing.clock(), deadline, None)
-                self.circuit.enter()
+                await self._enter(deadline)
                 payload = await self._once(request, deadline, observe)
             except CallFailed as failure:
-                if failure.cause not in TRANSIENT or attempt == self._max_retries:
+                if failure.cause not in TRANSIENT or attempt > self._max_retries:
                     raise
-                backoff = min(_BACKOFF_LIMIT, _BACKOFF * 2**attempt) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter
-                await self._pause(backoff if failure.wait is None else failure.wait, deadline, failure)
+                if not await self._paused(_BACKOFF.pause(attempt, failure.wait), deadline):
+                    raise
             else:
                 await self._fairness.idle(until=time.monotonic() + _POLITE)
                 return payload
@@ -198,17 +196,21 @@ class Endpoint:
         """Releases the connections."""
         await self._client.aclose()
 
-    async def _pause(self, seconds: float, deadline: float, failure: CallFailed | None) -> None:
-        """Waits without holding a slot; raises `failure` at once when the deadline would pass meanwhile."""
-        if seconds <= 0:
-            return
-        if self._timing.clock() + seconds >= deadline:
+    async def _enter(self, deadline: float) -> None:
+        """Waits for what Retry-After keeps all calls back; CallFailed where there is no time for it, or no circuit."""
+        held_back = self._not_before - self._timing.clock()
+        if not await self._paused(held_back, deadline):
             too_long = "the endpoint asked to wait for longer than the deadline"
-            try:
-                raise failure or CallFailed("rate_limited", too_long, wait=seconds)
-            finally:
-                del failure  # its traceback holds this frame
-        await self._timing.sleep(seconds)
+            raise CallFailed("rate_limited", too_long, wait=held_back)
+        self.circuit.enter()
+
+    async def _paused(self, seconds: float, deadline: float) -> bool:
+        """Waits without holding a slot; False at once when the deadline would pass meanwhile."""
+        if seconds > 0:
+            if self._timing.clock() + seconds >= deadline:
+                return False
+            await self._timing.sleep(seconds)
+        return True
 
     async def _once(self, request: httpx2.Request, deadline: float, observe: Observer) -> dict[str, Any]:
         started: float | None = None
@@ -222,7 +224,7 @@ class Endpoint:
         except CallFailed as failure:
             outcome = failure.cause
             if failure.cause == "rate_limited" and failure.wait is not None:
-                self._not_before = max(self._not_before, self._timing.clock() + min(failure.wait, _LONGEST_HOLD))
+                self._not_before = max(self._not_before, self._timing.clock() + min(failure.wait, _BACKOFF.longest))
             raise
         except TimeoutError:
             outcome = "timeout"
@@ -282,7 +284,7 @@ class Endpoint:
             return CallFailed("quota", f"{shown}: the account has no credit left", said)
         if status == 429:
             return CallFailed("rate_limited", shown, said, retry_after(headers))
-        if status in {408, 409, 425} or status >= 500:
+        if status == 409 or may_pass(status):  # 409: a lock that is held, as the SDK has it
             return CallFailed("unreachable", shown, said, retry_after(headers))
         if status in {401, 403}:
             return CallFailed("unfit", f"{shown}: not let in; check {self._setting}.api_key", said)

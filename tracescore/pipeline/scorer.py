@@ -18,11 +18,12 @@ from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import Evaluator, build_evaluators, evaluate_all
 from tracescore.judge import build_judge
 from tracescore.model import Clock, Interaction, Measure, Result, Unscored
+from tracescore.net.retry import Backoff
 
 _log = logging.getLogger("tracescore.judge")
 
-_FIRST_WAIT, _LONGEST_WAIT = 1.0, 60.0
-"""Seconds between two attempts to ask a judge that is away; they double."""
+_BACKOFF = Backoff(1.0, 60.0, spread=0)
+"""Between two attempts to ask a judge that is away."""
 
 
 class Scorer:
@@ -67,8 +68,9 @@ class Scorer:
         One that is unfit ends the service at its start (JudgeUnfit). Later it is waited for: a service that runs
         goes on.
         """
-        judge, wait, begun = self.judge, _FIRST_WAIT, False
+        judge, failures, begun = self.judge, 0, False
         while True:
+            wait = _BACKOFF.pause(failures := failures + 1)
             try:
                 await judge.probe()
             except JudgeUnfit as error:
@@ -79,12 +81,11 @@ class Scorer:
                 _log.warning('event=judge_unreachable judge="%s" detail="%s" retry_in=%.0fs', judge.name, error, wait)
             else:
                 _log.info('event=judge_ready judge="%s"', judge.name)
-                begun, wait, self._lost = True, _FIRST_WAIT, anyio.Event()
+                begun, failures, self._lost = True, 0, anyio.Event()
                 self.fit.set()
                 await self._lost.wait()
                 continue
             await anyio.sleep(wait)
-            wait = min(_LONGEST_WAIT, wait * 2)
 
     async def close(self) -> None:
         """Closes the connections to judge and embedder."""

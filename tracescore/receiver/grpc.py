@@ -13,11 +13,10 @@ from typing import cast
 
 import anyio
 import grpc
-from google.protobuf import any_pb2, duration_pb2
-from google.rpc import error_details_pb2, status_pb2
 
 from tracescore.errors import ListenError
 from tracescore.net.listener import bind
+from tracescore.net.otlp_answers import retry_trailers
 from tracescore.net.wire import Envelope
 from tracescore.receiver import responses
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake, Relay, inflate
@@ -36,7 +35,7 @@ _GRACE = 5.0
 
 Context = grpc.aio.ServicerContext[bytes, bytes]
 Export = Callable[[AsyncIterator[bytes], Context], Awaitable[bytes]]
-Read = Callable[[AsyncIterator[bytes]], Awaitable[bytes]]
+ReadBody = Callable[[AsyncIterator[bytes]], Awaitable[bytes]]
 
 
 @asynccontextmanager
@@ -74,7 +73,7 @@ async def serving_grpc(intake: Intake, address: str, patience: float = PATIENCE)
             await server.stop(_GRACE)
 
 
-def _export(intake: Intake, signal: Signal, read: Read) -> Export:
+def _export(intake: Intake, signal: Signal, read: ReadBody) -> Export:
     """The handler of a signal's Export.
 
     To gRPC its request is a stream, which looks the same on the wire, so that a message is read only when there is
@@ -92,7 +91,7 @@ def _export(intake: Intake, signal: Signal, read: Read) -> Export:
     return export
 
 
-def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Read) -> Export:
+def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: ReadBody) -> Export:
     """Answers with what the destination answers to the same message with the same metadata."""
 
     async def export(messages: AsyncIterator[bytes], context: Context) -> bytes:
@@ -116,7 +115,7 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
             code, message, trailers, reply = await intake.accept_beside(partial(send, plain), "grpc", signal, plain)
         if code is not grpc.StatusCode.OK:
             if code is grpc.StatusCode.UNAVAILABLE and not trailers:
-                trailers = _retry_trailers(Refused("unreachable", message), intake.retry_after)
+                trailers = retry_trailers(code, message, intake.retry_after)
             return _fail(context, code, message, trailers)
         return reply
 
@@ -125,8 +124,9 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
 
 def _refuse(intake: Intake, context: Context, refused: Refused) -> bytes:
     intake.count_refused("grpc", refused.reason)
-    trailers = _retry_trailers(refused, intake.retry_after) if refused.status.retryable else ()
-    return _fail(context, refused.status.grpc, refused.message, trailers)
+    code, message = refused.status.grpc, refused.message
+    trailers = retry_trailers(code, message, intake.retry_after) if refused.status.retryable else ()
+    return _fail(context, code, message, trailers)
 
 
 def _fail(context: Context, code: grpc.StatusCode, message: str, trailers: Iterable[tuple[str, str | bytes]]) -> bytes:
@@ -165,17 +165,3 @@ def _as_bytes(metadata: Iterable[tuple[str, str | bytes]]) -> tuple[tuple[bytes,
 def _encoding(body: bytes) -> str:
     """How a message is compressed. gRPC hides the header from handlers, but no OTLP request begins like these."""
     return "gzip" if body.startswith(b"\x1f\x8b") else "deflate" if body.startswith(b"\x78") else ""
-
-
-def _retry_trailers(refused: Refused, retry_after: float) -> tuple[tuple[str, bytes], ...]:
-    """RetryInfo, inside the status as the specification has it, and alone, where opentelemetry-python looks for it."""
-    delay = duration_pb2.Duration()
-    delay.FromMilliseconds(int(retry_after * 1000))
-    retry = error_details_pb2.RetryInfo(retry_delay=delay)
-    detail = any_pb2.Any()
-    detail.Pack(retry)
-    status = status_pb2.Status(code=refused.status.grpc.value[0], message=refused.message, details=[detail])
-    return (
-        ("grpc-status-details-bin", status.SerializeToString()),
-        ("google.rpc.retryinfo-bin", retry.SerializeToString()),
-    )

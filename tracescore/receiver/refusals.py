@@ -9,6 +9,7 @@ from typing import Literal
 from grpc import StatusCode
 
 from tracescore.errors import TracescoreError
+from tracescore.net.otlp_answers import grpc_answer
 
 Wire = Literal["http", "grpc"]
 Signal = Literal["traces", "logs", "metrics"]
@@ -32,7 +33,11 @@ class RefusalStatus:
 
     http: HTTPStatus
     grpc: StatusCode
-    retryable: bool = False
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the sender is to come back, by the table of the OTLP specification; the HTTP status says the same."""
+        return grpc_answer(self.grpc, after=None) == "again"
 
 
 REFUSALS: dict[RefusalReason, RefusalStatus] = {
@@ -42,12 +47,12 @@ REFUSALS: dict[RefusalReason, RefusalStatus] = {
     "unsupported_type": RefusalStatus(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.INVALID_ARGUMENT),
     "unsupported_encoding": RefusalStatus(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.UNIMPLEMENTED),
     # Not 429: older exporters take that as final and drop the batch.
-    "full": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    "full": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
     # Not 408: OTLP does not count it among those after which a sender comes back.
-    "slow": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
-    "failed": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    "slow": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
+    "failed": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
     # Where requests are passed on: nobody answers; the destination takes the other protocol only.
-    "unreachable": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE, retryable=True),
+    "unreachable": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
     "no_destination": RefusalStatus(HTTPStatus.NOT_IMPLEMENTED, StatusCode.UNIMPLEMENTED),
 }
 """How each refusal is answered; a client that has gone gets no answer."""
