@@ -22,6 +22,7 @@ from tracescore.exporters import delivery
 from tracescore.exporters.delivery import DEFAULT_LIMITS, Limits
 from tracescore.exporters.phoenix import DROPPED, PhoenixExporter
 from tracescore.model import Item, Score, Unscored
+from tracescore.net.retry import Backoff
 
 pytestmark = pytest.mark.anyio
 
@@ -102,7 +103,7 @@ async def exporting(
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "FIRST_BACKOFF", 0.02)
+    monkeypatch.setattr(delivery, "BACKOFF", Backoff(first=0.02))
 
 
 async def test_each_score_is_an_annotation_of_the_evaluated_span_and_what_is_unscored_is_none(

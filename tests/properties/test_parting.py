@@ -13,7 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
 from tests.otlp import SCOPE, attributes, span
-from tracescore.exporters.relay.outbox import together
+from tracescore.exporters.relay.outbox import merged
 from tracescore.net.wire import loads
 from tracescore.otlp.json import traces_to_protobuf
 from tracescore.otlp.partition import part
@@ -59,7 +59,7 @@ def flat(body: bytes) -> Counter[bytes]:
 def test_the_parts_of_a_protobuf_request_are_the_request(request: ExportTraceServiceRequest, wanted: Any) -> None:
     body = request.SerializeToString()
     rest, alone = part(body, as_bytes(wanted), json=False)
-    assert flat(body) == flat((rest or b"") + together([one.request for one in alone], json=False))
+    assert flat(body) == flat((rest or b"") + merged([one.request for one in alone], json=False))
     for one in alone:
         assert one[:2] in as_bytes(wanted)
         assert flat(one.request).total() == 1
@@ -109,7 +109,7 @@ def test_the_parts_of_a_json_request_are_the_request_in_either_spelling() -> Non
         {"resourceSpans": [{"resource": {"x": 1}, "scopeSpans": [{**first, "spans": first["spans"][:1]}]}]},
         {"resourceSpans": [{"scope_spans": [other]}]},
     ]
-    both = loads(together([one.request for one in alone], json=True))
+    both = loads(merged([one.request for one in alone], json=True))
     assert len(both["resourceSpans"]) == 2
 
 
@@ -118,7 +118,7 @@ def test_a_null_in_the_other_spelling_hides_no_span() -> None:
     body = orjson.dumps({"resourceSpans": None, "resource_spans": [{"scope_spans": scopes, "scopeSpans": None}]})
     rest, alone = part(body, as_bytes({(1, 1)}), json=True)
     assert flat(traces_to_protobuf(body)) == flat(
-        traces_to_protobuf(rest or b"{}") + traces_to_protobuf(together([one.request for one in alone], json=True))
+        traces_to_protobuf(rest or b"{}") + traces_to_protobuf(merged([one.request for one in alone], json=True))
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
+from functools import partial
 
 import anyio
 import anyio.lowlevel
@@ -12,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from tests.results import relevancy, result
 from tracescore.config import OtlpExporterConfig, PhoenixExporterConfig
 from tracescore.exporters import Delivering
-from tracescore.exporters.delivery import Answer, Lanes, Limits, Sender
+from tracescore.exporters.delivery import Answer, DeliveryMetrics, DeliveryQueue, Limits
 from tracescore.exporters.otlp.exporter import OtlpExporter
 from tracescore.exporters.phoenix import PhoenixExporter
 from tracescore.model import SKIP_REASONS, Result, Unscored
@@ -22,22 +24,22 @@ REASONS = ("queue_full", "refused", "rejected", "not_found", "retries_exhausted"
 
 
 class Rig:
-    """A sender whose destination gives the same answer to everything; None: it never answers."""
+    """A queue whose destination gives the same answer to everything; None: it never answers."""
 
     def __init__(self, answer: Answer | None, limits: Limits) -> None:
         self._answer, self.registry = answer, CollectorRegistry()
-        lane = Lanes("test", "Things", self.registry, REASONS).lane("test")
-        self.sender = Sender(lane, self._send, len, limits)
+        metrics = DeliveryMetrics("test", "Things", self.registry, REASONS).queue("test")
+        self.queue = DeliveryQueue(metrics, self._attempt, len, limits)
         self.ended: list[str] = []
 
-    async def _send(self, results: Sequence[Sequence[bytes]]) -> Answer:
+    async def _attempt(self, results: Sequence[Sequence[bytes]]) -> Answer:
         if self._answer is None:
             await anyio.sleep_forever()
         assert self._answer
         return self._answer
 
     def put(self, name: str) -> None:
-        self.sender.put([name.encode()], lambda: self.ended.append(name))
+        self.queue.put([name.encode()], lambda: self.ended.append(name))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ async def test_each_is_told_once_when_it_was_taken_or_given_up(answer: Answer) -
     rig = Rig(answer, Limits(give_up=0.01))
     rig.put("a")
     rig.put("b")
-    await rig.sender.close()
+    await rig.queue.close()
     assert rig.ended == ["a", "b"]
 
 
@@ -64,14 +66,14 @@ async def test_what_finds_no_room_is_told_at_once_and_what_is_left_at_the_end_ne
     for name in ("under way", "waiting", "too many"):
         rig.put(name)
         await anyio.sleep(0.01)
-    await rig.sender.close()
+    await rig.queue.close()
     assert rig.ended == ["too many"]
 
 
 async def test_what_is_not_known_yet_at_the_end_is_not_told() -> None:
     rig = Rig(Answer("unknown", unknown=frozenset({0})), Limits(flush=0.05))
     rig.put("early")
-    await rig.sender.close()
+    await rig.queue.close()
     assert rig.ended == []
 
 
@@ -81,10 +83,68 @@ async def test_what_is_left_for_a_next_process_is_not_counted_as_dropped(kept: b
     for name in ("on its way", "waiting"):
         rig.put(name)
         await anyio.lowlevel.checkpoint()
-    await rig.sender.close(kept=kept)
+    await rig.queue.close(kept=kept)
     dropped = rig.registry.get_sample_value("tracescore_exporters_test_dropped_total", {"reason": "shutdown"})
     assert dropped == (0 if kept else 2)
     assert rig.registry.get_sample_value("tracescore_exporters_test_sent_total") == 0
+
+
+class Picky:
+    """A queue whose destination does not take some texts, and remembers what it was given."""
+
+    def __init__(self, bad: bytes, answer: Answer | None, *, split: bool) -> None:
+        """`answer` to a batch that holds `bad`; None: our own attempt fails."""
+        self._bad, self._answer, self.registry = bad, answer, CollectorRegistry()
+        metrics = DeliveryMetrics("test", "Things", self.registry, REASONS).queue("test")
+        self.queue = DeliveryQueue(metrics, self._attempt, len, Limits(split=split))
+        self.given: list[list[bytes]] = []
+
+    async def _attempt(self, results: Sequence[Sequence[bytes]]) -> Answer:
+        self.given.append([text for (text,) in results])
+        if self._bad not in self.given[-1]:
+            return Answer("accepted")
+        if self._answer is None:
+            raise KeyError
+        return self._answer
+
+    async def deliver(self, *texts: bytes) -> list[bytes]:
+        """The texts that have come to their end, in order."""
+        ended: list[bytes] = []
+        for text in texts:
+            self.queue.put([text], partial(ended.append, text))
+        await self.queue.close()
+        return ended
+
+    def count(self, name: str, **labels: str) -> float | None:
+        return self.registry.get_sample_value(f"tracescore_exporters_test_{name}_total", labels)
+
+
+@pytest.mark.parametrize(("answer", "reason"), [(Answer("refused"), "refused"), (None, "internal_error")])
+async def test_of_a_batch_that_is_refused_each_is_tried_alone_where_nothing_may_be_lost(
+    answer: Answer | None, reason: str
+) -> None:
+    picky = Picky(b"bad", answer, split=True)
+    assert await picky.deliver(b"a", b"bad", b"c") == [b"a", b"bad", b"c"]
+    assert picky.given == [[b"a", b"bad", b"c"], [b"a"], [b"bad"], [b"c"]]
+    assert (picky.count("sent"), picky.count("dropped", reason=reason)) == (2, 1)
+
+
+@pytest.mark.parametrize(("answer", "reason"), [(Answer("refused"), "refused"), (None, "internal_error")])
+async def test_elsewhere_a_refusal_ends_its_batch_and_no_other(answer: Answer | None, reason: str) -> None:
+    picky = Picky(b"bad", answer, split=False)
+    assert await picky.deliver(b"a", b"bad") == [b"a", b"bad"]
+    assert await picky.deliver(b"c") == [b"c"]
+    assert (picky.count("sent"), picky.count("dropped", reason=reason)) == (1, 2)
+
+
+async def test_while_nothing_waits_there_is_no_task() -> None:
+    rig = Rig(Answer("accepted"), Limits())
+    for name in ("a", "b"):
+        rig.put(name)
+        await anyio.wait_all_tasks_blocked()
+        assert rig.ended[-1] == name
+        assert not [task for task in asyncio.all_tasks() if task.get_name() == "exporter test"]
+    await rig.queue.close()
 
 
 @pytest.mark.parametrize("kind", ["otlp", "phoenix"])

@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry
 from tests.results import SettableClock
 from tracescore.config import Config, ExportersConfig, ForwardConfig, OtlpExporterConfig, PhoenixExporterConfig
 from tracescore.exporters import EXPORTERS, build_exporters
-from tracescore.exporters.otlp.transports import GrpcTransport
+from tracescore.exporters.otlp.transports import channel_target
 
 
 def test_every_section_of_the_configuration_has_its_row() -> None:
@@ -46,6 +46,4 @@ def test_prometheus_always_and_the_others_where_configured(settings: ExportersCo
     ],
 )
 def test_a_grpc_endpoint_without_a_port_means_the_port_of_its_scheme(endpoint: str, target: str) -> None:
-    transport = GrpcTransport(OtlpExporterConfig(endpoint=endpoint, protocol="grpc"), {})
-    assert transport._target == target
-    assert transport._secure == endpoint.startswith("https")
+    assert channel_target(endpoint) == (target, endpoint.startswith("https"))

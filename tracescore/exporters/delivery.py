@@ -1,28 +1,29 @@
-"""What all exporters over the network share: a bounded queue, batches, retries, and a count of every record's end.
+"""The one queue of everything that is delivered over the network: bounded, in batches, tried again, counted to its end.
 
-`put` only queues. A task of the sender's own sends what waits in batches, tries again while the destination cannot
+`put` only queues. A task of the queue's own sends what waits in batches, tries again while the destination cannot
 take it, and counts a record as sent when it has been acknowledged. A destination may also say that it does not know
 yet what some records are about: those wait for a while beside the queue, and nothing waits for them.
 
 Whoever puts records learns when they have been acknowledged or given up. What is left at `close` is dropped and
-counted, unless it is `kept` for a next process, which is given it again.
+counted, unless it is `kept` for a next process, which is given it again: at least once, never silently less.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import random
+import math
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 import anyio
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from tracescore import logs
-from tracescore.net.retry import REAL_TIME, Timing
+from tracescore.net.otlp_answers import Taken
+from tracescore.net.retry import REAL_TIME, Backoff, Timing
 
 _log = logging.getLogger("tracescore.exporters")
 
@@ -31,8 +32,7 @@ R = TypeVar("R")
 MAX_BATCH = 256
 MAX_BATCH_BYTES = 1 << 20
 """A batch is closed beyond either; receivers take 4 MiB by default."""
-FIRST_BACKOFF, MAX_BACKOFF = 0.5, 30.0
-"""Seconds: the first pause, and the longest."""
+BACKOFF = Backoff()
 
 Dropped = Literal["queue_full", "refused", "rejected", "not_found", "retries_exhausted", "shutdown", "internal_error"]
 
@@ -41,17 +41,21 @@ Dropped = Literal["queue_full", "refused", "rejected", "not_found", "retries_exh
 class Limits:
     """How much may wait, and for how long.
 
-    `waiting`: results that a sender holds; those that come while it is full are dropped. In seconds, `flush`: what
+    `waiting`: results that a queue holds; those that come while it is full are dropped. In seconds, `flush`: what
     `close` waits at most for what is waiting; `give_up`: how long one batch, or one result that is not known yet, is
-    tried at all.
+    tried at all. `split`: of a batch that is refused each result is tried alone, because what is wrong with one says
+    nothing about the others.
     """
 
-    waiting: int = 4_096
+    waiting: float = 4_096
     flush: float = 4.0
     give_up: float = 300.0
+    split: bool = False
 
 
 DEFAULT_LIMITS = Limits()
+UNTIL_TAKEN = Limits(waiting=math.inf, give_up=math.inf, split=True)
+"""For what was acknowledged to its sender, and is bounded elsewhere: only the destination can end it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +64,21 @@ class Answer:
 
     `accepted`: `rejected` of the records were refused for good, the others are there. `again`: not taken, try
     later, `after` seconds if it said so. `refused`: never to be tried again. `unknown`: nothing was taken, because
-    the destination does not know (yet) what the results at the places `unknown` are about. `detail` is a status,
-    safe to log.
+    the destination does not know (yet) what the results at the places `unknown` are about. `failed`: a defect of
+    ours, on the way there. `detail` is a status, safe to log.
     """
 
-    outcome: Literal["accepted", "again", "refused", "unknown"]
+    outcome: Literal[Taken, "unknown", "failed"]
     detail: str = ""
     rejected: int = 0
     after: float | None = None
     unknown: frozenset[int] = frozenset()
 
 
-Send = Callable[[Sequence[Sequence[R]]], Awaitable[Answer]]
+_GIVEN_UP: dict[str, Dropped] = {"again": "retries_exhausted", "refused": "refused", "failed": "internal_error"}
+"""Why the records are dropped, where this was the last answer."""
+
+Attempt = Callable[[Sequence[Sequence[R]]], Awaitable[Answer]]
 """One attempt to deliver the records of some results; never raises for what a destination can do."""
 
 
@@ -79,20 +86,20 @@ Send = Callable[[Sequence[Sequence[R]]], Awaitable[Answer]]
 class _Parcel(Generic[R]):
     """The records of one result, their bytes, and what to call when they have been taken or given up.
 
-    While the destination does not know what it is about: `since` when and until when (`due`), in monotonic seconds,
-    and the next pause (`wait`).
+    While the destination does not know what it is about: how often it has said so (`unknown`), since when and until
+    when (`due`) it waits, in monotonic seconds.
     """
 
     records: Sequence[R]
     size: int
     end: Callable[[], None]
+    unknown: int = 0
+    since: float = 0.0
     due: float = 0.0
-    since: float | None = None
-    wait: float = field(default_factory=lambda: FIRST_BACKOFF)
 
 
-class Lanes:
-    """The counters of one exporter, by signal where it has several."""
+class DeliveryMetrics:
+    """The metrics of one exporter, by signal where it has several."""
 
     def __init__(
         self,
@@ -111,10 +118,10 @@ class Lanes:
         self._waiting = Gauge(f"{prefix}_waiting", "Results not yet delivered or given up.", by, registry=registry)
         self._reasons = reasons
 
-    def lane(self, exporter: str, signal: str = "") -> Lane:
-        """The counters of one sender, all at 0."""
+    def queue(self, exporter: str, signal: str = "") -> QueueMetrics:
+        """The metrics of one queue, all at 0."""
         by = [signal] if signal else []
-        return Lane(
+        return QueueMetrics(
             name=f"{exporter} signal={signal}" if signal else exporter,
             sent=self._sent.labels(*by) if by else self._sent,
             failed=self._failed.labels(*by) if by else self._failed,
@@ -124,65 +131,67 @@ class Lanes:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
-    """What one sender counts, and its name in the logs."""
+class QueueMetrics:
+    """What one queue counts, and its name in the logs; without `failed`, attempts are told by whoever makes them."""
 
     name: str
     sent: Counter
-    failed: Counter
+    failed: Counter | None
     dropped: dict[Dropped, Counter]
     waiting: Gauge
 
 
-class Sender(Generic[R]):
-    """One queue and the task that empties it. The task begins with the first record."""
+class DeliveryQueue(Generic[R]):
+    """One queue and the task that empties it, which is there while something waits."""
 
     def __init__(
         self,
-        lane: Lane,
-        send: Send[R],
+        metrics: QueueMetrics,
+        attempt: Attempt[R],
         weigh: Callable[[R], int],
         limits: Limits = DEFAULT_LIMITS,
         timing: Timing = REAL_TIME,
     ) -> None:
         """`weigh` tells the bytes of a record."""
-        self._lane, self._send, self._weigh = lane, send, weigh
+        self._metrics, self._attempt, self._weigh = metrics, attempt, weigh
         self._limits, self._timing = limits, timing
         self._ready: deque[_Parcel[R]] = deque()
         self._unknown: list[_Parcel[R]] = []
-        self._held = 0  # parcels not yet at their end, those under way included
+        self._alone = 0  # so many at the head go one by one
         self._wake, self._idle = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._healthy, self._kept = True, False
-        lane.waiting.set_function(lambda: self._held)
+        self.waiting = 0
+        """Results not yet at their end, those under way included."""
 
     def put(self, records: Sequence[R], end: Callable[[], None]) -> None:
         """Queues the records of one result, or drops and counts them.
 
         `end` is called once they have been taken or given up; never for those that are left at `close`.
         """
-        if self._held >= self._limits.waiting:
-            self._lane.dropped["queue_full"].inc(len(records))
+        if self.waiting >= self._limits.waiting:
+            self._metrics.dropped["queue_full"].inc(len(records))
             end()
             return
         self._ready.append(_Parcel(records, sum(map(self._weigh, records)), end))
-        self._held += 1
+        self._hold(1)
         self._idle.clear()
         self._wake.set()
         if self._task is None:
-            self._task = asyncio.create_task(self._run(), name=f"exporter {self._lane.name}")
+            self._task = asyncio.create_task(self._run(), name=f"exporter {self._metrics.name}")
 
-    async def close(self, *, kept: bool = False) -> None:
-        """Waits a while for everything to be delivered, then ends the task.
+    async def close(self, *, kept: bool = False) -> int:
+        """Waits a while for everything to be delivered, then ends the task; how many results are left.
 
-        The rest is dropped and counted, or `kept` for a next process and not this one's to count.
+        These are dropped and counted, or `kept` for a next process and not this one's to count.
         """
         self._kept = kept
         try:
-            if self._held:
+            if self.waiting:
                 with anyio.move_on_after(self._limits.flush):
                     await self._idle.wait()
         finally:
+            left = self.waiting
             if self._task is not None:
                 self._task.cancel()
                 with anyio.move_on_after(1, shield=True):
@@ -191,10 +200,12 @@ class Sender(Generic[R]):
                 self._end([parcel], "shutdown")
             self._ready.clear()
             self._unknown.clear()
+        return left
 
     async def _run(self) -> None:
-        while True:
+        while self.waiting:
             await self._deliver(await self._next_batch())
+        self._task = None
 
     async def _next_batch(self) -> list[_Parcel[R]]:
         while True:
@@ -212,8 +223,9 @@ class Sender(Generic[R]):
 
     def _batch(self) -> list[_Parcel[R]]:
         batch: list[_Parcel[R]] = []
-        size = 0
-        while self._ready and len(batch) < MAX_BATCH and size < MAX_BATCH_BYTES:
+        size, most = 0, 1 if self._alone else MAX_BATCH
+        self._alone = max(0, self._alone - 1)
+        while self._ready and len(batch) < most and size < MAX_BATCH_BYTES:
             batch.append(self._ready.popleft())
             size += batch[-1].size
         return batch
@@ -224,42 +236,48 @@ class Sender(Generic[R]):
         rejected: int | None = None
         try:
             while batch:
-                answer = await self._until_taken(batch)
+                answer = await self._until_answered(batch)
                 if answer.outcome == "accepted":
                     rejected, reason = answer.rejected, "rejected"
                     return
-                if answer.outcome != "unknown":
-                    reason = "refused" if answer.outcome == "refused" else "retries_exhausted"
+                if answer.outcome == "unknown":
+                    self._put_off([parcel for at, parcel in enumerate(batch) if at in answer.unknown])
+                    batch = [parcel for at, parcel in enumerate(batch) if at not in answer.unknown]
+                elif self._limits.split and len(batch) > 1:
+                    self._ready.extendleft(reversed(batch))
+                    self._alone, batch = len(batch), []
+                else:
+                    reason = _GIVEN_UP[answer.outcome]
                     return
-                self._put_off([parcel for at, parcel in enumerate(batch) if at in answer.unknown])
-                batch = [parcel for at, parcel in enumerate(batch) if at not in answer.unknown]
-        except Exception as error:  # noqa: BLE001 - logged; the next batch must not suffer from this one
-            reason = "internal_error"
-            logs.defect(_log, error, exporter=self._lane.name)
         finally:
             self._end(batch, reason, rejected)
 
-    async def _until_taken(self, batch: Sequence[_Parcel[R]]) -> Answer:
-        """Tries until the batch is accepted, refused or unknown, or until it has been tried long enough."""
-        wait, clock = FIRST_BACKOFF, self._timing.clock
-        begun = clock()
+    async def _until_answered(self, batch: Sequence[_Parcel[R]]) -> Answer:
+        """Tries until there is an answer other than `again`, or until it has been tried long enough."""
+        failures, begun = 0, self._timing.clock()
         while True:
-            answer = await self._send([parcel.records for parcel in batch])
-            self._lane.failed.inc(answer.outcome != "accepted")
-            self._say(answer)
-            pause = answer.after or wait * jitter()  # "again in 0 s" says nothing
-            if answer.outcome != "again" or clock() + pause - begun > self._limits.give_up:
+            answer = await self._attempted(batch)
+            self._note(answer)
+            failures += 1
+            pause = BACKOFF.pause(failures, answer.after)
+            if answer.outcome != "again" or self._timing.clock() + pause - begun > self._limits.give_up:
                 return answer
             await self._timing.sleep(pause)
-            wait = min(MAX_BACKOFF, wait * 2)
+
+    async def _attempted(self, batch: Sequence[_Parcel[R]]) -> Answer:
+        try:
+            return await self._attempt([parcel.records for parcel in batch])
+        except Exception as error:  # noqa: BLE001 - logged; the next batch must not suffer from this one
+            logs.defect(_log, error, exporter=self._metrics.name)
+            return Answer("failed")
 
     def _put_off(self, parcels: Sequence[_Parcel[R]]) -> None:
         """Results the destination does not know yet are tried again later, or given up."""
         now = self._timing.clock()
         for parcel in parcels:
-            parcel.since = now if parcel.since is None else parcel.since
-            parcel.due = now + parcel.wait * jitter()
-            parcel.wait = min(MAX_BACKOFF, parcel.wait * 2)
+            parcel.since = parcel.since if parcel.unknown else now
+            parcel.unknown += 1
+            parcel.due = now + BACKOFF.pause(parcel.unknown)
             if parcel.due - parcel.since > self._limits.give_up:
                 self._end([parcel], "not_found")
             else:
@@ -270,31 +288,31 @@ class Sender(Generic[R]):
         records = sum(len(parcel.records) for parcel in parcels)
         lost = records if lost is None else min(lost, records)
         if lost and not (self._kept and reason == "shutdown"):
-            self._lane.dropped[reason].inc(lost)
-        self._lane.sent.inc(records - lost)
-        self._held -= len(parcels)
-        if not self._held:
+            self._metrics.dropped[reason].inc(lost)
+        self._metrics.sent.inc(records - lost)
+        self._hold(-len(parcels))
+        if not self.waiting:
             self._idle.set()
         if reason != "shutdown":
             for parcel in parcels:
                 parcel.end()
 
-    def _say(self, answer: Answer) -> None:
-        """Logs when things change, not at every attempt."""
-        if answer.outcome == "unknown":
-            return  # told by the counters: what is not there yet is no trouble of the destination's
-        healthy = answer.outcome == "accepted" and not answer.rejected
-        if healthy == self._healthy:
+    def _hold(self, more: int) -> None:
+        self.waiting += more
+        self._metrics.waiting.inc(more)
+
+    def _note(self, answer: Answer) -> None:
+        """Counts failures, and logs when things change, not at every attempt."""
+        if self._metrics.failed is None:
             return
+        self._metrics.failed.inc(answer.outcome != "accepted")
+        healthy = answer.outcome == "accepted" and not answer.rejected
+        if answer.outcome in ("unknown", "failed") or healthy == self._healthy:
+            return  # what is not there yet is no trouble of the destination's, nor is a defect of ours
         self._healthy = healthy
         if healthy:
-            _log.info("event=delivery_recovered exporter=%s", self._lane.name)
+            _log.info("event=delivery_recovered exporter=%s", self._metrics.name)
         else:
             state = "rejected" if answer.rejected else {"again": "retrying"}.get(answer.outcome, answer.outcome)
-            what = (state, self._lane.name, answer.detail, answer.rejected)
+            what = (state, self._metrics.name, answer.detail, answer.rejected)
             _log.warning('event=delivery_%s exporter=%s detail="%s" rejected=%d', *what)
-
-
-def jitter() -> float:
-    """Spreads the pauses of replicas."""
-    return random.uniform(0.8, 1.2)  # noqa: S311 - hides nothing

@@ -13,10 +13,11 @@ import orjson
 from prometheus_client import CollectorRegistry
 
 from tracescore.config import PhoenixExporterConfig
-from tracescore.exporters.delivery import DEFAULT_LIMITS, Answer, Dropped, Lanes, Limits, Sender
+from tracescore.exporters.delivery import DEFAULT_LIMITS, Answer, DeliveryMetrics, DeliveryQueue, Dropped, Limits
 from tracescore.exporters.otlp.messages import explanation
 from tracescore.exporters.posting import Poster
 from tracescore.model import Result, Score
+from tracescore.net.retry import may_pass
 
 DROPPED: tuple[Dropped, ...] = (
     "queue_full",
@@ -26,7 +27,6 @@ DROPPED: tuple[Dropped, ...] = (
     "shutdown",
     "internal_error",
 )
-_LATER = frozenset({408, 425, 429})
 
 
 class PhoenixExporter:
@@ -53,21 +53,21 @@ class PhoenixExporter:
         self.settled: Callable[[Result], None] = lambda _: None
         self.kept = False
         self._kind = "LLM" if language_model else "CODE"
-        lane = Lanes("phoenix", "Annotations", registry, DROPPED).lane("phoenix")
-        self._sender: Sender[bytes] = Sender(lane, self._send, len, limits)
+        metrics = DeliveryMetrics("phoenix", "Annotations", registry, DROPPED).queue("phoenix")
+        self._queue: DeliveryQueue[bytes] = DeliveryQueue(metrics, self._attempt, len, limits)
 
     async def export(self, result: Result) -> None:
         """Queues the scores, or drops and counts them while the queue is full."""
         annotations = [orjson.dumps(self._annotation(result, score)) for score in result.scores()]
         if annotations:
-            self._sender.put(annotations, lambda: self.settled(result))
+            self._queue.put(annotations, lambda: self.settled(result))
         else:
             self.settled(result)
 
     async def close(self) -> None:
         """Sends what is waiting, for at most a few seconds, and drops and counts the rest, unless it is kept."""
         try:
-            await self._sender.close(kept=self.kept)
+            await self._queue.close(kept=self.kept)
         finally:
             await self._poster.close()
 
@@ -87,7 +87,7 @@ class PhoenixExporter:
             "metadata": {**about, **score.details},
         }
 
-    async def _send(self, results: Sequence[Sequence[bytes]]) -> Answer:
+    async def _attempt(self, results: Sequence[Sequence[bytes]]) -> Answer:
         body = b'{"data":[' + b",".join(annotation for result in results for annotation in result) + b"]}"
         posted = await self._poster.post(self._url, body)
         if isinstance(posted, Answer):
@@ -95,7 +95,7 @@ class PhoenixExporter:
         detail = f"HTTP {posted.status}"
         if posted.status == 404:
             return Answer("unknown", detail, unknown=_unknown(results, posted.body))
-        if posted.status in _LATER or posted.status >= 500:
+        if may_pass(posted.status):
             return Answer("again", detail, after=posted.retry_after)
         return Answer("accepted" if 200 <= posted.status < 300 else "refused", detail)
 

@@ -1,6 +1,6 @@
 """Scores as OpenTelemetry: an evaluation event per score and an evaluation span per interaction.
 
-Spans and events have a sender each, so that a store of traces that takes no logs, or the reverse, loses only what it
+Spans and events have a queue each, so that a store of traces that takes no logs, or the reverse, loses only what it
 does not take.
 """
 
@@ -16,7 +16,15 @@ from google.protobuf.message import Message
 from prometheus_client import CollectorRegistry
 
 from tracescore.config import OtlpExporterConfig
-from tracescore.exporters.delivery import DEFAULT_LIMITS, Answer, Dropped, Lanes, Limits, Send, Sender
+from tracescore.exporters.delivery import (
+    DEFAULT_LIMITS,
+    Answer,
+    Attempt,
+    DeliveryMetrics,
+    DeliveryQueue,
+    Dropped,
+    Limits,
+)
 from tracescore.exporters.otlp.messages import (
     delivered,
     evaluation_events,
@@ -24,7 +32,7 @@ from tracescore.exporters.otlp.messages import (
     logs_request,
     traces_request,
 )
-from tracescore.exporters.otlp.transports import GrpcTransport, HttpTransport, Request, Signal, Transport
+from tracescore.exporters.otlp.transports import ExportRequest, ExportSignal, GrpcTransport, HttpTransport, Transport
 from tracescore.model import Result
 from tracescore.net.retry import REAL_TIME, Timing
 
@@ -37,8 +45,8 @@ DROPPED: tuple[Dropped, ...] = (
     "internal_error",
 )
 
-Build = Callable[[Iterable[Any]], Request]
-SIGNALS: dict[Signal, Build] = {"traces": traces_request, "logs": logs_request}
+Build = Callable[[Iterable[Any]], ExportRequest]
+SIGNALS: dict[ExportSignal, Build] = {"traces": traces_request, "logs": logs_request}
 
 
 class OtlpExporter:
@@ -60,9 +68,9 @@ class OtlpExporter:
         self._explanations = settings.explanations
         self.settled: Callable[[Result], None] = lambda _: None
         self.kept = False
-        lanes = Lanes("otlp", "Spans and log records", registry, DROPPED, tuple(SIGNALS))
-        self._senders = {
-            signal: Sender(lanes.lane("otlp", signal), self._send(signal, build), _bytes, limits, timing)
+        metrics = DeliveryMetrics("otlp", "Spans and log records", registry, DROPPED, tuple(SIGNALS))
+        self._queues = {
+            signal: DeliveryQueue(metrics.queue("otlp", signal), self._attempt(signal, build), _bytes, limits, timing)
             for signal, build in SIGNALS.items()
         }
 
@@ -75,27 +83,27 @@ class OtlpExporter:
 
         def end() -> None:
             """One of the signals has come to its end."""
-            if next(ends) == len(self._senders):
+            if next(ends) == len(self._queues):
                 self.settled(result)
 
-        self._senders["traces"].put([evaluation_span(result)], end)
-        self._senders["logs"].put(evaluation_events(result, explanations=self._explanations), end)
+        self._queues["traces"].put([evaluation_span(result)], end)
+        self._queues["logs"].put(evaluation_events(result, explanations=self._explanations), end)
 
     async def close(self) -> None:
         """Sends what is waiting, for at most a few seconds, and drops and counts the rest, unless it is kept."""
         try:
             async with anyio.create_task_group() as both:
-                for sender in self._senders.values():
-                    both.start_soon(partial(sender.close, kept=self.kept))
+                for queue in self._queues.values():
+                    both.start_soon(partial(queue.close, kept=self.kept))
         finally:
             with anyio.move_on_after(1, shield=True):
                 await self._transport.close()
 
-    def _send(self, signal: Signal, build: Build) -> Send[Message]:
-        async def send(results: Sequence[Sequence[Message]]) -> Answer:
+    def _attempt(self, signal: ExportSignal, build: Build) -> Attempt[Message]:
+        async def attempt(results: Sequence[Sequence[Message]]) -> Answer:
             return await self._transport.send(signal, build(record for records in results for record in records))
 
-        return send
+        return attempt
 
 
 def _bytes(record: Message) -> int:

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
 import aiohttp
 import grpc
@@ -22,15 +21,16 @@ from yarl import URL
 
 from tracescore.config import ForwardConfig
 from tracescore.exporters.delivery import Answer
-from tracescore.exporters.otlp.transports import rejected_spans, retry_info
+from tracescore.exporters.otlp.transports import open_channel, rejected
+from tracescore.net.otlp_answers import Taken, grpc_answer, http_answer, retry_info
 from tracescore.net.retry import retry_after
 from tracescore.net.wire import Envelope, compress
 from tracescore.runtime import drop_tracebacks
 
 Headers = list[tuple[bytes, bytes]]
 Metadata = tuple[tuple[str, str | bytes], ...]
-Outcome = Literal["accepted", "again", "refused", "unreachable"]
-"""Taken; not now; never; no answer. The first three are the destination's own words."""
+Relayed = Literal[Taken, "unreachable"]
+"""The destination's own words, or no answer."""
 
 MAX_IN_FLIGHT = 128 * 2**20
 """Bytes of requests under way; beyond them senders are told to come back, as when nobody answers."""
@@ -40,22 +40,8 @@ _HOP_BY_HOP = frozenset(
     b"proxy-connection host content-length expect date server".split()
 )
 """Headers that speak of one connection and not of the message (RFC 9110, 7.6.1), and those each server writes."""
-_RETRYABLE_HTTP = frozenset({429, 502, 503, 504})
-_RETRYABLE_GRPC = frozenset(
-    {
-        grpc.StatusCode.CANCELLED,
-        grpc.StatusCode.DEADLINE_EXCEEDED,
-        grpc.StatusCode.ABORTED,
-        grpc.StatusCode.OUT_OF_RANGE,
-        grpc.StatusCode.UNAVAILABLE,
-        grpc.StatusCode.DATA_LOSS,
-        grpc.StatusCode.RESOURCE_EXHAUSTED,
-    }
-)
 _RESERVED_METADATA = ("grpc-", ":")
 _OWN_METADATA = frozenset({"user-agent", "content-type", "te"})
-_OPTIONS = [("grpc.max_reconnect_backoff_ms", 5_000)]
-"""Without it a channel may stay away from a destination that is back for two minutes."""
 
 
 @dataclass(slots=True)
@@ -63,7 +49,7 @@ class _Request:
     """One request under way. A sender that gives up first leaves it `unreachable`."""
 
     refused: bool
-    outcome: Outcome = "unreachable"
+    outcome: Relayed = "unreachable"
 
 
 class Forwarder:
@@ -92,7 +78,7 @@ class Forwarder:
         )
         for protocol in ("http", "grpc"):
             self._seconds.labels(protocol)
-            for outcome in get_args(Outcome):
+            for outcome in get_args(Relayed):
                 self._requests.labels(protocol, outcome)
 
     @property
@@ -128,7 +114,7 @@ class Forwarder:
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 drop_tracebacks(error)
                 return None
-            request.outcome = _http_outcome(response.status)
+            request.outcome = http_answer(response.status)
             return answer
 
     async def send_grpc(
@@ -161,17 +147,12 @@ class Forwarder:
             return grpc.StatusCode.OK, "", (), reply
 
     async def deliver(self, envelope: Envelope, body: bytes) -> Answer:
-        """Passes on a request of traces that was kept back, once; `body` is plain.
-
-        Here nobody else decides what to try again: so RESOURCE_EXHAUSTED, which is also what a message that is too
-        large gets, is an "again" only with RetryInfo, as the OTLP specification has it.
-        """
-        after = None
+        """Passes on a request of traces that was kept back, once; `body` is plain."""
         if envelope.wire == "http":
             sent = await self.send_http(envelope.target, envelope.headers, compress(body, envelope.encoding))
             if sent is None:
                 return Answer("again", "no answer")
-            outcome, detail, reply = _http_outcome(sent[0]), f"HTTP {sent[0]}", sent[2]
+            taken, detail, reply = http_answer(sent[0]), f"HTTP {sent[0]}", sent[2]
             after = retry_after({name.decode("latin-1"): value.decode("latin-1") for name, value in sent[1]})
         else:
             metadata = [
@@ -179,12 +160,11 @@ class Forwarder:
             ]
             gzip = bool(envelope.encoding)
             code, _, trailers, reply = await self.send_grpc(envelope.target, metadata, body, gzip=gzip, remaining=None)
-            outcome, detail, after = _grpc_outcome(code, trailers), code.name, retry_info(trailers)
-            if code is grpc.StatusCode.RESOURCE_EXHAUSTED and after is None:
-                outcome = "refused"
-        if outcome == "accepted":
-            return Answer("accepted", rejected=0 if envelope.json else rejected_spans(reply))
-        return Answer("refused" if outcome == "refused" else "again", detail, after=after)
+            after = retry_info(trailers)
+            taken, detail = grpc_answer(code, after), code.name
+        if taken == "accepted":
+            return Answer("accepted", rejected=0 if envelope.json else rejected("traces", reply))
+        return Answer(taken, detail, after=after)
 
     @staticmethod
     def lasting(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -213,15 +193,7 @@ class Forwarder:
 
     def _call(self, method: str) -> Any:
         if self._channel is None:
-            url = urlsplit(self._grpc or "")
-            secure = url.scheme == "https"
-            target = url.netloc if url.port else f"{url.netloc}:{443 if secure else 4317}"
-            credentials = grpc.ssl_channel_credentials() if secure else None
-            self._channel = (
-                grpc.aio.secure_channel(target, credentials, _OPTIONS)
-                if credentials
-                else grpc.aio.insecure_channel(target, _OPTIONS)
-            )
+            self._channel = open_channel(self._grpc or "")
         if method not in self._calls:
             self._calls[method] = self._channel.unary_unary(method, None, None)  # bytes in, bytes out
         return self._calls[method]
@@ -251,14 +223,8 @@ def _passed(metadata: Iterable[tuple[str, str | bytes]], but: Sequence[str] = ()
     )
 
 
-def _http_outcome(status: int) -> Outcome:
-    return "accepted" if 200 <= status < 300 else "again" if status in _RETRYABLE_HTTP else "refused"
-
-
-def _grpc_outcome(code: grpc.StatusCode, trailers: Sequence[tuple[str, str | bytes]]) -> Outcome:
+def _grpc_outcome(code: grpc.StatusCode, trailers: Metadata) -> Relayed:
     """A call that failed on the way has no trailers; one that a server answered nearly always has."""
-    if code is grpc.StatusCode.OK:
-        return "accepted"
     if code in {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.DEADLINE_EXCEEDED} and not trailers:
         return "unreachable"
-    return "again" if code in _RETRYABLE_GRPC else "refused"
+    return grpc_answer(code, retry_info(trailers))
