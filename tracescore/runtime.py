@@ -1,6 +1,11 @@
 """What keeps the event loop responsive: fairness, pauses of the collector, freed memory, calls side by side.
 
-Each trick says what it buys; what buys nothing measurable is not here.
+Each trick says what it buys, without and with it, as `python -m tests.benchmarks.runtime` prints it on two busy cores;
+what buys nothing measurable is not here.
+
+Errors and what they hold: a traceback holds the frames it passed, and these the texts they worked on. Where a frame
+also holds the error, or a future that keeps it, all that is a ring that only the collector finds. So no local variable
+keeps a future whose error passes on (await the call itself), and `drop_tracebacks` cuts what libraries keep.
 """
 
 from __future__ import annotations
@@ -33,6 +38,9 @@ class Fairness:
     """Scoring is a guest in the event loop: what can wait goes on when nobody else has anything to do.
 
     Those who wait go on one by one, in the order in which they came, so that others get in between.
+
+    Buys: while 200 replies of a judge come at one moment, again and again, the slowest request in a hundred takes
+    23 ms instead of 471.
     """
 
     def __init__(self) -> None:
@@ -61,6 +69,9 @@ async def gather(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
     """Runs the calls side by side; results in the order of `calls`.
 
     The first error cancels the rest and is raised by itself, not in a group.
+
+    Buys: where one of two calls fails whose texts have 300 kB each, 0.1 kB are left for the collector instead of 608,
+    which a plain task group leaves.
     """
     results: dict[int, T] = {}
     errors: list[Exception] = []
@@ -108,6 +119,8 @@ async def keep_pauses_short() -> None:
     a time, again and again; nearly all of them will be freed by their reference counts alone. So what is there at
     the start is never looked at, and what has lived for some seconds only now and then, or when the memory grows: an
     error can make a cycle that holds a whole request, and thousands of these would fill the memory.
+
+    Buys: with 4,000 interactions waiting, the longest pause is 24 ms instead of 396, and all together 0.1 s, not 1.4.
     """
     thresholds = gc.get_threshold()
     gc.collect()
@@ -137,9 +150,10 @@ def _size() -> float:
 def drop_tracebacks(error: BaseException) -> None:
     """Takes the tracebacks from an exception and from all those that led to it.
 
-    A traceback holds the frames it passed, and they what they worked on: the body of a request, the text of a user.
-    Libraries keep exceptions where these frames can reach them, in a future, in a stream or in the list of their
-    attempts. All that is then a ring, which is freed only when the garbage collector comes.
+    Libraries keep exceptions where the frames of the traceback can reach them, in a future, in a stream or in the list
+    of their attempts.
+
+    Buys: of a request of 300 kB that reaches nobody, 1 kB is left for the collector instead of 612.
     """
     seen: set[int] = set()
     waiting: list[BaseException | None] = [error]
@@ -161,8 +175,10 @@ _LARGEST = 32 * 2**20
 def keep_freed_memory() -> None:
     """Makes glibc keep what was freed instead of giving it back to the system at once; elsewhere does nothing.
 
-    A body is copied several times on its way from the socket to the parser, and each copy is a large block: with
-    fresh pages for each of them, half of the CPU of the receiver goes into page faults (tests/benchmarks/receiver.py).
+    A body is copied several times on its way from the socket to the parser, and each copy is a large block, which would
+    have fresh pages every time.
+
+    Buys: 100 MB of bodies of 1.2 MB, copied twice each, cost 24 ms of CPU instead of 88.
     """
     if not sys.platform.startswith("linux"):
         return
