@@ -107,7 +107,7 @@ class Collected:
         self.refuse -= 1
         return self.refuse < 0
 
-    def take(self, spans: Iterable[RawSpan], logs: Iterable[RawLog], withheld: Iterable[Withheld] = ()) -> None:
+    async def take(self, spans: Iterable[RawSpan], logs: Iterable[RawLog], withheld: Iterable[Withheld] = ()) -> None:
         self.withheld += withheld
         if self.broken:
             raise OSError("disk full")

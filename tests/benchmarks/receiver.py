@@ -165,7 +165,7 @@ async def serve_ours() -> None:
         room = staticmethod(assembly.room)
 
         @staticmethod
-        def take(spans, logs, _withheld=()) -> None:
+        async def take(spans, logs, _withheld=()) -> None:
             assembly.take(spans, logs)
 
     intake = Intake(

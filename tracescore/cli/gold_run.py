@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
 
 import anyio
@@ -100,15 +100,14 @@ class _Traces:
         """See `Sink`."""
         return self._assembly.room()
 
-    def take(
+    async def take(
         self,
         spans: Sequence[RawSpan],
         logs: Sequence[RawLog],
         withheld: Sequence[Withheld] = (),  # noqa: ARG002 - nothing is, where nothing is passed on
-    ) -> Awaitable[None] | None:
+    ) -> None:
         """See `Sink`."""
         self._assembly.take(spans, logs)
-        return None
 
     def _admits(self, trace_id: bytes) -> bool:
         known = self._marks.known(trace_id)

@@ -19,7 +19,7 @@ import uvicorn
 
 from tracescore.config.types import host_port
 from tracescore.errors import ListenError
-from tracescore.net.asgi import App, Message, Receive, Response, Scope, Send, respond
+from tracescore.net.asgi import App, AsgiMessage, Receive, Response, Scope, Send, respond
 
 
 def bind(address: str, setting: str) -> socket.socket:
@@ -93,7 +93,7 @@ def _cut_off(app: App) -> App:
     async def answering(scope: Scope, receive: Receive, send: Send) -> None:
         begun = False
 
-        async def sending(message: Message) -> None:
+        async def sending(message: AsgiMessage) -> None:
             nonlocal begun
             begun = True
             await send(message)

@@ -108,9 +108,7 @@ class Keeper:
         """Whether memory and file have room for more."""
         return self._assembly.room() and self._spool.room()
 
-    def take(
-        self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = ()
-    ) -> Awaitable[None] | None:
+    async def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = ()) -> None:
         """Takes the pieces of one request; SpoolError when they cannot be kept."""
         now = self._clock()
 
@@ -119,7 +117,7 @@ class Keeper:
             if self._hold is not None:
                 self._hold.take(withheld, now)
 
-        return self._spool.commit(Pieces(spans, logs, now, withheld), apply)
+        await self._commit(Pieces(spans, logs, now, withheld), apply)
 
     # ---------------------------------------------------------------- traces
 

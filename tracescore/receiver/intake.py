@@ -46,8 +46,8 @@ class Sink(Protocol):
 
     def take(
         self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = ()
-    ) -> Awaitable[None] | None:
-        """Takes the pieces of one request; it is acknowledged when this returns and what it returns was awaited.
+    ) -> Awaitable[None]:
+        """Takes the pieces of one request; it is acknowledged when what this returns was awaited.
 
         `withheld` are the spans of the request that are kept back.
         """
@@ -206,16 +206,12 @@ class Intake:
     async def _hand_on(self, split: Split, withheld: Sequence[Withheld] = ()) -> None:
         """A failing sink is our trouble, not the sender's: it keeps its data and comes back."""
         try:
-            pending = self._sink.take(split.spans, split.logs, withheld)
-            if pending is not None:
-                await pending
+            await self._sink.take(split.spans, split.logs, withheld)  # a variable would keep its error, and that us
         except SpoolError:  # it has said why, once
             raise Refused("failed", f"nothing can be written; send again in {self.retry_after:g} s") from None
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender must not take it for an answer to its data
             logs.defect(_log, error, spans=len(split.spans), log_records=len(split.logs))
             raise Refused("failed", f"internal error; send again in {self.retry_after:g} s") from None
-        finally:
-            pending = None  # it keeps its error, and the traceback of that would keep this frame
 
 
 _MOST_MEMBERS = 64
