@@ -28,6 +28,7 @@ from tracescore.formulas import Vector
 
 BETS: Vector = np.array([0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95])
 """Shares f of the stake: small ones see small falls, large ones see large falls soon."""
+OfBets = Annotated[tuple[float, ...], Field(min_length=len(BETS), max_length=len(BETS))]
 LONGEST_GAP = 0.25
 """Days that one pause counts for at most: after a silent week the first bad score must not weigh a week."""
 DOUBT = 0.005
@@ -89,9 +90,6 @@ class Sums(NamedTuple):
         return Sums(*map(sum, zip(self, other, strict=True)))
 
 
-OfBets = Annotated[tuple[float, ...], Field(min_length=len(BETS), max_length=len(BETS))]
-
-
 @dataclass(frozen=True, slots=True)
 class StratumState:
     """What is kept of a stratum: by bet evidence, gain, its onset and scores since, and (hour, its four sums)."""
@@ -100,7 +98,7 @@ class StratumState:
     last: float | None
     scores: int
     largest: float
-    bets: tuple[OfBets, OfBets, OfBets, OfBets]
+    bets: Annotated[tuple[OfBets, ...], Field(min_length=4, max_length=4)]
     hours: tuple[tuple[int, float, float, float, float], ...]
 
 
@@ -170,11 +168,9 @@ class Stratum:
     def state(self) -> StratumState:
         """What `of` makes it again from."""
         last = self.last if math.isfinite(self.last) else None
-        evidence, gain, onset, since = (
-            tuple(of.tolist()) for of in (self.evidence, self._gain, self._onset, self._since)
-        )
+        bets = tuple(tuple(of.tolist()) for of in (self.evidence, self._gain, self._onset, self._since))
         hours = tuple((hour, *sums) for hour, sums in self.hours.items())
-        return StratumState(self.baseline, last, self.scores, self.largest, (evidence, gain, onset, since), hours)
+        return StratumState(self.baseline, last, self.scores, self.largest, bets, hours)
 
     @classmethod
     def of(cls, state: StratumState) -> Stratum:
@@ -340,8 +336,7 @@ class Detector:
         """What `resume` goes on from."""
         learning = {name: sample.state() for name, sample in self.learning.items()}
         tested = {name: stratum.state() for name, stratum in self.tested.items()}
-        pooled = tuple(sorted(self._pooled))
-        return DetectorState(learning, tested, pooled, self._together, self.target, self._look)
+        return DetectorState(learning, tested, tuple(sorted(self._pooled)), self._together, self.target, self._look)
 
     def resume(self, state: DetectorState) -> None:
         """Goes on from the state of an earlier process."""
