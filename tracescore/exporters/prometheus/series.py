@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from tracescore.exporters.prometheus.histogram import Buckets, BucketsState
 from tracescore.exporters.prometheus.window import Window
@@ -18,7 +19,8 @@ OTHER = "other"
 Sum = Callable[[float, float], float]
 """(weight, score) -> what is added."""
 
-SUMS: dict[str, tuple[str, Sum]] = {
+SumName = Literal["weight", "weighted_score", "weight_squared", "weight_squared_score", "weight_squared_score_squared"]
+SUMS: dict[SumName, tuple[str, Sum]] = {
     "weight": ("weights", lambda w, _: w),
     "weighted_score": ("weight x score", lambda w, s: w * s),
     "weight_squared": ("squared weights", lambda w, _: w * w),
@@ -30,28 +32,22 @@ SUMS: dict[str, tuple[str, Sum]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class SumsState:
-    """The sums of a series; see `SUMS`."""
-
-    weight: float
-    weighted_score: float
-    weight_squared: float
-    weight_squared_score: float
-    weight_squared_score_squared: float
-
-
-@dataclass(frozen=True, slots=True)
 class SeriesState:
     """What is kept of a series; `folded` where it is one of `other`, `used` in Unix seconds."""
 
     group: str
     labels: tuple[str, ...]
     folded: bool
-    sums: SumsState
+    sums: dict[SumName, float]
     below_target: float
     abstained: float
     used: float
     buckets: BucketsState | None
+
+    def __post_init__(self) -> None:
+        """ValueError where a sum is missing."""
+        if self.sums.keys() != SUMS.keys():
+            raise ValueError(f"sums: {', '.join(SUMS)} expected; got {len(self.sums)} of them")
 
 
 @dataclass(slots=True)
@@ -85,11 +81,11 @@ class Series:
         """What `resume` goes on from."""
         buckets = self.live.buckets.state() if self.live else None
         moving = self.below_target, self.abstained, self.used
-        return SeriesState(group, self.labels, folded, SumsState(**self.sums), *moving, buckets)
+        return SeriesState(group, self.labels, folded, dict(self.sums), *moving, buckets)
 
     def resume(self, state: SeriesState) -> None:
         """Goes on from the sums and counts of an earlier process."""
-        self.sums = {name: getattr(state.sums, name) for name in SUMS}
+        self.sums = dict(state.sums)
         self.below_target, self.abstained, self.used = state.below_target, state.abstained, state.used
         if self.live and state.buckets:
             self.live.buckets.resume(state.buckets)
