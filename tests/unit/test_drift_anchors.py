@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.results import SettableClock, interaction
+from tests.states import reread
 from tracescore.drift.anchors import PASSES, Anchors, read_anchors, shift
 from tracescore.drift.diagnosis import PATTERNS, diagnose
 from tracescore.drift.observations import NAMES, Kind
@@ -137,7 +137,7 @@ async def test_a_judge_that_is_away_gives_no_reference() -> None:
     async with rig.serving():
         await rig.until(1)
         await anyio.wait_all_tasks_blocked()
-    assert rig.anchors.plain()["before"] == []
+    assert rig.anchors.state().before == ()
 
 
 async def test_another_epoch_has_another_reference() -> None:
@@ -155,14 +155,14 @@ async def test_references_outlive_a_restart_but_not_a_change_of_the_items() -> N
     rig = Rig(40)
     async with rig.serving():
         await rig.until(PASSES)
-    saved = json.loads(json.dumps(rig.anchors.plain()))
+    saved = reread(rig.anchors.state())
     again = rig.make()
     again.resume(saved)
-    assert again.plain() == rig.anchors.plain()
+    assert again.state() == rig.anchors.state()
     rig.items[0] = replace(rig.items[0], answer="Another one.")
     other = rig.make()
     other.resume(saved)
-    assert other.plain()["before"] == []
+    assert other.state().before == ()
 
 
 # ---------------------------------------------------------------- the test itself

@@ -55,10 +55,10 @@ async def test_what_is_known_can_be_read() -> None:
 async def test_nothing_changes_without_the_header_that_no_other_site_can_send() -> None:
     rig = Rig()
     await rig.score()
-    before = rig.watch.totals()
+    before = rig.watch.state()
     refused = await rig.post({"action": "pin", "detector": "completeness", "at": 0.5})
     assert refused.status == 403
-    assert rig.watch.totals() == before
+    assert rig.watch.state() == before
     asked_first = await ask(rig.app, "/api/baseline", method="OPTIONS")
     assert asked_first.status == 405
     assert not [name for name in asked_first.headers if name.startswith("access-control")]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -11,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.results import NOW
+from tests.states import reread
 from tracescore.config.drift import BaselineConfig, DriftConfig
 from tracescore.drift.baseline import DAY, Sample, block_of
 from tracescore.drift.detector import BETS, LONGEST_GAP, Detector, grown, odds, threshold
@@ -203,9 +203,9 @@ def test_a_restart_in_between_makes_no_difference(before: list[float], after: li
         straight, first, second = (Detector(settings(), target) for _ in range(3))
         run(straight, before + after, 0)
         run(first, before, 0)
-        second.resume(json.loads(json.dumps(first.plain())))
+        second.resume(reread(first.state()))
         run(second, after, len(before))
-        assert second.plain() == straight.plain()
+        assert second.state() == straight.state()
 
 
 @given(st.floats(0, 1), st.floats(0, 0.999), st.floats(0.001, 1))

@@ -102,7 +102,7 @@ def test_conversations_of_two_services_have_nothing_to_do_with_one_another() -> 
 def test_open_conversations_outlive_a_restart() -> None:
     first, second = Conversations(60), Conversations(60)
     list(first.take([observation(0.2)], "c"))
-    second.resume(first.plain())
+    second.resume(first.state())
     list(second.take([observation(0.4, NOW + 1)], "c"))
     (one, _) = second.take([observation(1.0, NOW + 100)], "")
     assert one.score == pytest.approx(0.3)

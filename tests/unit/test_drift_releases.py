@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import numpy as np
 import pytest
 
@@ -39,11 +37,11 @@ def test_the_oldest_of_many_is_forgotten_and_its_late_scores_are_left_out() -> N
     made = filled(*((str(number), 0.5, 20) for number in range(7)))
     assert list(made.first_seen) == ["2", "3", "4", "5", "6"]
     made.add("0", KIND, 0.5, 1.0)
-    assert len(made.plain()) == 5
+    assert len(made.state()) == 5
 
 
 def test_a_restart_in_between_makes_no_difference() -> None:
     first, second = filled(("1", 0.9, 30), ("2", 0.5, 30)), Releases()
-    second.resume(json.loads(json.dumps(first.plain())))
-    assert second.plain() == first.plain()
+    second.resume(first.state())
+    assert second.state() == first.state()
     assert second.compared(KIND) == first.compared(KIND)

@@ -8,17 +8,17 @@ from tests.results import result
 from tracescore.drift.scale import Scale, going_on
 from tracescore.model import EVALUATOR_VERSION as NOW
 
-OURS = ["embedded-v1", 0, NOW]
+OURS = Scale("embedded-v1", 0, NOW)
 
-KNOWN: dict[str, tuple[Scale, bool]] = {
-    "nothing": ([], True),
+KNOWN: dict[str, tuple[Scale | None, bool]] = {
+    "nothing": (None, True),
     "the same": (OURS, True),
-    "a later epoch": (["embedded-v1", 1, NOW], False),
-    "another judge of a later epoch": (["gpt", 1, NOW], True),
-    "evaluators of another version in a later epoch": (["embedded-v1", 1, NOW - 1], True),
+    "a later epoch": (OURS._replace(epoch=1), False),
+    "another judge of a later epoch": (OURS._replace(judge="gpt", epoch=1), True),
+    "evaluators of another version in a later epoch": (OURS._replace(epoch=1, version=NOW - 1), True),
 }
 
 
 @pytest.mark.parametrize(("known", "goes_on"), KNOWN.values(), ids=KNOWN.keys())
-def test_only_a_result_of_an_epoch_that_is_over_says_nothing(known: Scale, goes_on: bool) -> None:
+def test_only_a_result_of_an_epoch_that_is_over_says_nothing(known: Scale | None, goes_on: bool) -> None:
     assert going_on(known, result()) == (OURS if goes_on else None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,6 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.results import NOW, SettableClock, interaction
+from tests.states import reread
 from tracescore.config import SamplingConfig
 from tracescore.config.drift import BaselineConfig, DriftConfig
 from tracescore.drift.anchors import Anchors
@@ -170,7 +170,7 @@ async def test_all_of_it_outlives_a_restart() -> None:
     app = App()
     await app.answer(700)
     await app.answer(300, answer_relevancy=0.4)
-    saved = json.loads(json.dumps(app.watch.totals()))
+    saved = reread(app.watch.state())
     app.registry = CollectorRegistry()
     before, app.watch = (
         app.watch,
@@ -184,7 +184,7 @@ async def test_all_of_it_outlives_a_restart() -> None:
 async def test_a_target_that_was_changed_begins_anew_at_a_restart() -> None:
     app = App(targets={"faithfulness": 0.8})
     await app.answer(300, faithfulness=0.5)
-    saved, app.registry = app.watch.totals(), CollectorRegistry()
+    saved, app.registry = app.watch.state(), CollectorRegistry()
     app.watch = app.watching(baseline=BaselineConfig(scores=200, days=1), targets={"faithfulness": 0.4})
     app.watch.resume(saved)
     assert app.metric("evidence_days", detector="faithfulness", against="target") == 0
@@ -195,7 +195,7 @@ async def test_a_change_that_was_told_by_a_detector_that_is_gone_is_none_after_a
     app = App(targets={"faithfulness": 0.9})
     await app.answer(1_200, faithfulness=0.3)
     assert app.metric("detected", detector="faithfulness", against="target") == 1
-    saved, app.registry = app.watch.totals(), CollectorRegistry()
+    saved, app.registry = app.watch.state(), CollectorRegistry()
     app.watch = app.watching(baseline=BaselineConfig(scores=200, days=1), targets={})
     app.watch.anchors = Anchors([interaction(1)], rescored, app.clock, DAY)
     app.watch.resume(saved)

@@ -8,7 +8,6 @@ from typing import Any
 
 import anyio
 import anyio.lowlevel
-import orjson
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
@@ -16,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse_tex
 from prometheus_client.samples import Sample
 
 from tests.results import NOW, SettableClock, relevancy, result
+from tests.states import reread
 from tracescore.config import PrometheusConfig, SamplingConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.exporters.prometheus.exporter import PrometheusExporter
@@ -329,7 +329,7 @@ async def test_another_process_goes_on_from_the_totals_and_recent_results_of_one
     await first.export(*results, result(relevancy(0.1), ended=NOW - 9000))
     sums = await first.samples("tracescore_answer_relevancy_weight_total")
     assert any("other" in sample.labels.values() for sample in sums)
-    second.exporter.resume(orjson.loads(orjson.dumps(first.exporter.totals())))
+    second.exporter.resume(reread(first.exporter.state()))
     for each in results:
         second.exporter.refill(each)
     assert await everything(second) == await everything(first)
@@ -341,7 +341,7 @@ async def test_another_process_goes_on_from_the_totals_and_recent_results_of_one
 async def test_a_histogram_with_another_target_begins_anew_and_the_sums_go_on() -> None:
     first, second = Rig(), Rig(targets={"answer_relevancy": 0.65})
     await first.export(result(relevancy(0.4)))
-    second.exporter.resume(first.exporter.totals())
+    second.exporter.resume(first.exporter.state())
     assert await second.value("tracescore_answer_relevancy_score_count", **LABELS) == 0
     assert await second.value("tracescore_answer_relevancy_weight_total", **LABELS) == 1
 
@@ -349,7 +349,7 @@ async def test_a_histogram_with_another_target_begins_anew_and_the_sums_go_on() 
 async def test_totals_for_which_there_is_no_room_any_more_are_left_out() -> None:
     first, second = Rig(), Rig(max_series=150)
     await first.export(*(result(relevancy(0.5), number=n, release=f"r{n}") for n in range(20)))
-    second.exporter.resume(first.exporter.totals())
+    second.exporter.resume(first.exporter.state())
     assert 0 < len(await second.samples("tracescore_answer_relevancy_weight_total")) < 20
     assert (await second.samples("tracescore_exporters_series"))[0].value <= 150
 

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.results import NOW, SettableClock, interaction
+from tests.states import reread
 from tracescore.calibration.label_file import read_labels
 from tracescore.calibration.labelling import Labelling
 from tracescore.config.drift import LabelsConfig
@@ -44,10 +45,10 @@ class Rig:
         self.labelling.open()
 
     async def restart(self) -> None:
-        totals = json.loads(json.dumps(self.labelling.totals()))
+        state = reread(self.labelling.state())
         await self.labelling.close()
         self.start()
-        self.labelling.resume(totals)
+        self.labelling.resume(state)
 
     async def score(self, *scores, epoch: int = 0, judge: str = "m", **more) -> Result:
         scores = scores or (Score("answer_relevancy", 0.7), Score("completeness", 1.0, items=PARTS), faithful())

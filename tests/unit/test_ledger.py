@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.results import NOW, SettableClock, interaction, relevancy, result
+from tests.states import reread
 from tracescore.model import (
     LIVE_MEASURES,
     MEASURES,
@@ -150,7 +151,7 @@ def test_another_process_goes_on_from_the_totals_of_one_before() -> None:
     ledger.started(interaction(1), ["completeness"])
     ledger.finished(result(relevancy(0.5), Unscored("completeness", "judge_timeout"), number=2))
     again = Ledger(second, SettableClock())
-    again.resume(ledger.totals())
+    again.resume(reread(ledger.state()))
     again.started(interaction(1), ["completeness"], since=NOW - 50)
     shown, before = Scraped(second), Scraped(first)
     oldest = [s for s in shown.samples if "oldest" not in s.name]

@@ -97,11 +97,18 @@ EDITS = {
     "ledger.read: words": (lambda t: t["ledger"].update(read={"complete": "one"}), 1),
     "ledger.ended: rows too short": (lambda t: t["ledger"].update(ended=[["completeness", 1]]), 1),
     "ledger.lag: too few counts": (lambda t: t["ledger"]["lag"].update(counts=[1]), 1),
+    "ledger: of a later version": (lambda t: t["ledger"].update(version=99), 1),
+    "ledger: from before there were versions": (lambda t: t["ledger"].pop("version") and None, 0),
+    "ledger.read: not a number": (lambda t: t["ledger"]["read"].update(complete=float("nan")), 1),
+    "ledger.ended: true for a count": (lambda t: t["ledger"]["ended"][0].__setitem__(3, True), 1),
     "prometheus: a list": (lambda t: t.update(prometheus=[]), 1),
     "prometheus.series: without sums": (lambda t: t["prometheus"]["series"][0].update(sums={}), 1),
     "prometheus.counters: too few": (lambda t: t["prometheus"].update(counters=[{}]), 1),
+    "prometheus.counters: below 0": (lambda t: t["prometheus"]["counters"][0].update(completeness=-1), 1),
     "drift: empty": (lambda t: t.update(drift={}), 1),
     "drift.family: another shape": (lambda t: t["drift"]["family"].update(watched=[{}]), 1),
+    "drift.family: another shape in what comes last": (lambda t: t["drift"]["family"].update(conversations=[1]), 1),
+    "drift: of a later version": (lambda t: t["drift"].update(version=99), 1),
     "all of them": (lambda t: dict.fromkeys(t, "?"), 3),
 }
 

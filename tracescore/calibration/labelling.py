@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -27,27 +27,36 @@ from tracescore.config import Config
 from tracescore.config.drift import LabelsConfig
 from tracescore.drift.baseline import DAY
 from tracescore.drift.family import MOST_POPULATIONS
-from tracescore.drift.scale import Scale, going_on
+from tracescore.drift.scale import Scale, ScaleState, going_on
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.exporters.prometheus.labels import label as label_value
 from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, Interaction, LiveMeasure, Result, Score
+from tracescore.spool.state import Persisted, StateCodec
 
 T = TypeVar("T")
 _RANGE = 2**64
 STATES = ("waiting", "labelled", "cannot_tell")
 
 
+@dataclass(frozen=True, slots=True)
+class LabelsState(Persisted):
+    """What is kept beside the file: the scale of the scores, and (the group, the day since the epoch, its sums)."""
+
+    judge: ScaleState
+    sums: tuple[tuple[LiveMeasure, str, int, str, str, str, int, float, float, float, float, float], ...]
+
+
 class Labelling:
     """See the module. `open` comes before anything else."""
 
     name = "labels"
+    codec = StateCodec(LabelsState)
 
     def __init__(self, registry: CollectorRegistry, settings: LabelsConfig, salt: str, clock: Clock) -> None:
         """`salt` keeps the draw independent of samplers that hash the same trace ids."""
         self._settings, self._clock = settings, clock
         self._key = hashlib.sha256(f"{salt} labels".encode()).digest()
-        self._judge: Scale = []
-        """Name, epoch and version of what gave the scores."""
+        self._judge: Scale | None = None
         self._sums: dict[Group, dict[int, WeightedSums]] = {}
         """Group -> day since the epoch -> sums over its scores."""
         self._decided: list[Drawn] = []
@@ -176,7 +185,7 @@ class Labelling:
                 total = total.and_also(sums)
             samples[group] = Sample(unlabelled=total)
         for drawn in self._decided:
-            if drawn.at // DAY >= first and [drawn.judge, drawn.epoch, drawn.facts["version"]] == self._judge:
+            if drawn.at // DAY >= first and (drawn.judge, drawn.epoch, drawn.facts["version"]) == self._judge:
                 for group, label in _labels(drawn):
                     samples.setdefault(group, Sample()).labels.append(label)
         for sample in samples.values():
@@ -196,18 +205,17 @@ class Labelling:
 
     # ---------------------------------------------------------------- restart
 
-    def totals(self) -> dict[str, Any]:
-        """The sums as plain data for `resume`."""
-        rows = [[*group, day, *sums] for group, days in self._sums.items() for day, sums in days.items()]
-        return {"judge": self._judge, "sums": rows}
+    def state(self) -> LabelsState:
+        """The sums, and what gave the scores."""
+        rows = ((*group, day, *sums) for group, days in self._sums.items() for day, sums in days.items())
+        return LabelsState((*self._judge,) if self._judge else (), tuple(rows))
 
-    def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the sums of an earlier process; those of another shape change nothing."""
-        judge, width = list(totals["judge"]), len(Group._fields)
-        sums: dict[Group, dict[int, WeightedSums]] = {}
-        for row in totals["sums"]:
-            sums.setdefault(Group(*row[:width]), {})[int(row[width])] = WeightedSums(*map(float, row[width + 1 :]))
-        self._judge, self._sums = judge, sums
+    def resume(self, state: LabelsState) -> None:
+        """Goes on from the sums of an earlier process."""
+        self._judge = Scale(*state.judge) if state.judge else None
+        for measure, judge, epoch, service, environment, source, day, *sums in state.sums:
+            days = self._sums.setdefault(Group(measure, judge, epoch, service, environment, source), {})
+            days[day] = WeightedSums(*sums)
 
     def refill(self, result: Result) -> None:
         """The sums hold everything already."""

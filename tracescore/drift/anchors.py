@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import anyio
 import numpy as np
 import orjson
 
-from tracescore.drift.observations import Kind, seen
+from tracescore.drift.observations import Against, Kind, Name, seen
 from tracescore.errors import UsageError
 from tracescore.model import Clock, Interaction, Result
 
@@ -118,6 +118,21 @@ class Pass:
     values: Values
 
 
+ValuesState = tuple[tuple[Name, Against, tuple[float | None, ...]], ...]
+"""What is kept of `Values`."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorsState:
+    """What is kept: the mark of the items, the judge and its epoch, the first passes, and when the last one was."""
+
+    mark: str
+    epoch: tuple[str, int] | tuple[()]
+    before: tuple[ValuesState, ...]
+    last: tuple[float, float, ValuesState] | None
+    passes: int
+
+
 class Anchors:
     """Keeps what the items scored when the judge was as it should be, and compares when asked to."""
 
@@ -126,7 +141,7 @@ class Anchors:
         self._items, self._rescore, self._clock, self._deadline = items, rescore, clock, deadline
         text = orjson.dumps([[each.question, each.answer, *each.contexts] for each in items])
         self._mark = sha256(text).hexdigest()[:12]
-        self._epoch: list[Any] = []
+        self._epoch: tuple[str, int] | tuple[()] = ()
         self._before: list[Values] = []
         self._last: Pass | None = None
         self._wanted, self._running = anyio.Event(), False
@@ -185,7 +200,7 @@ class Anchors:
         told = [seen(result) for result in done]
         if sum(bool(each) for each in told) < len(self._items) / 2:
             return None
-        epoch = [done[-1].judge, done[-1].epoch]
+        epoch = done[-1].judge, done[-1].epoch
         if epoch != self._epoch:
             self._epoch, self._before, self._last = epoch, [], None
         found = {kind for each in told for kind in each}
@@ -216,29 +231,25 @@ class Anchors:
             return "product" if found.items >= LEAST_ITEMS else "unattributed"
         return "judge" if -found.mean >= fall / 2 else "unattributed"
 
-    def plain(self) -> dict[str, Any]:
-        """What must not be lost, as plain data for `resume`."""
-        last = self._last and [self._last.began, self._last.ended, _rows(self._last.values)]
-        return {
-            "mark": self._mark,
-            "epoch": self._epoch,
-            "before": [_rows(values) for values in self._before],
-            "last": last,
-            "passes": self.passes,
-        }
+    def state(self) -> AnchorsState:
+        """What `resume` goes on from."""
+        last = (self._last.began, self._last.ended, _rows(self._last.values)) if self._last else None
+        before = tuple(_rows(values) for values in self._before)
+        return AnchorsState(self._mark, self._epoch, before, last, self.passes)
 
-    def resume(self, plain: Mapping[str, Any]) -> None:
-        """Goes on from an earlier process, if the items are the same; a state of another shape changes nothing."""
-        if plain["mark"] == self._mark:
-            before = [_values(rows) for rows in plain["before"]]
-            last = plain["last"] and Pass(plain["last"][0], plain["last"][1], _values(plain["last"][2]))
-            self._epoch, self.passes = plain["epoch"], plain["passes"]
-            self._before, self._last = before, last
+    def resume(self, state: AnchorsState) -> None:
+        """Goes on from an earlier process, if the items are the same."""
+        passes = [*state.before, *([state.last[2]] if state.last else [])]
+        whole = all(len(column) == len(self._items) for rows in passes for _, _, column in rows)
+        if state.mark == self._mark and whole:
+            self._epoch, self.passes = state.epoch, state.passes
+            self._before = [_values(rows) for rows in state.before]
+            self._last = Pass(*state.last[:2], _values(state.last[2])) if state.last else None
 
 
-def _rows(values: Values) -> list[list[Any]]:
-    return [[*kind, column] for kind, column in values.items()]
+def _rows(values: Values) -> ValuesState:
+    return tuple((*kind, tuple(column)) for kind, column in values.items())
 
 
-def _values(rows: Sequence[Sequence[Any]]) -> Values:
-    return {Kind(name, against): column for name, against, column in rows}
+def _values(rows: ValuesState) -> Values:
+    return {Kind(name, against): list(column) for name, against, column in rows}

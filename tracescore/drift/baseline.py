@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple
 
 import numpy as np
+from pydantic import Field, PositiveFloat
 
 from tracescore.formulas import Vector, gaffke_interval, weighted_mean
 
@@ -27,9 +28,14 @@ def block_of(at: float) -> int:
     return int(at % DAY // (DAY / BLOCKS))
 
 
+OfBlocks = Annotated[tuple[float, ...], Field(min_length=BLOCKS, max_length=BLOCKS)]
+
+
 @dataclass(frozen=True, slots=True)
 class Baseline:
     """What a stratum scored while it was learned, and the references that it has to stay above from then on.
+
+    It is kept as it is here.
 
     `mean` has the standard error `error`, over `scores` observations (0: the reference was set by hand).
     `means` and `references` hold one value per block of the day; they are all equal unless learned by block.
@@ -39,8 +45,8 @@ class Baseline:
     mean: float
     error: float
     scores: int
-    means: tuple[float, ...]
-    references: tuple[float, ...]
+    means: OfBlocks
+    references: OfBlocks
     by_block: tuple[float, ...] = ()
 
     @classmethod
@@ -48,17 +54,13 @@ class Baseline:
         """A reference that is given rather than learned."""
         return cls(reference, 0.0, 0, (reference,) * BLOCKS, (reference,) * BLOCKS)
 
-    def plain(self) -> dict[str, Any]:
-        """As plain data for `of`."""
-        return asdict(self)
 
-    @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Baseline:
-        """From plain data."""
-        parts: dict[str, Any] = {
-            key: tuple(value) if isinstance(value, list) else value for key, value in plain.items()
-        }
-        return cls(**parts)
+@dataclass(frozen=True, slots=True)
+class SampleState:
+    """What is kept of a sample: the time of its newest score, and (block, place of the cell, its four figures)."""
+
+    last: float | None
+    cells: tuple[tuple[int, int, PositiveFloat, float, PositiveFloat, float], ...]
 
 
 class _Cell(NamedTuple):
@@ -148,14 +150,14 @@ class Sample:
         blocks = [self._arrays((block,), weighted=False)[0] for block in range(BLOCKS)]
         return tuple(float(scores.mean()) for scores in blocks if scores.size >= _LEAST_OF_BLOCK)
 
-    def plain(self) -> dict[str, Any]:
-        """As plain data for `of`."""
+    def state(self) -> SampleState:
+        """What `of` makes it again from."""
         last = self.last if math.isfinite(self.last) else None
-        return {"last": last, "cells": [[*key, *cell] for key, cell in self._cells.items()]}
+        return SampleState(last, tuple((*key, *cell) for key, cell in self._cells.items()))
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Sample:
-        """From plain data."""
-        sample = cls(-math.inf if plain["last"] is None else plain["last"])
-        sample._cells = {(block, place): _Cell(*cell) for block, place, *cell in plain["cells"]}
+    def of(cls, state: SampleState) -> Sample:
+        """The sample that an earlier process had."""
+        sample = cls(-math.inf if state.last is None else state.last)
+        sample._cells = {(block, place): _Cell(*cell) for block, place, *cell in state.cells}
         return sample

@@ -7,25 +7,28 @@ long as the mean score, given all before, is not below the reference, M less the
 supermartingale: the mean time until M passes A days is at least A days. The evidence of a detector is the average
 over its strata, of a family the average over its detectors; the same holds for both.
 
-Pure: times and scores in, evidence out. The state is plain data.
+Pure: times and scores in, evidence out.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from pydantic import Field
 
 from tracescore.config.drift import DriftConfig
-from tracescore.drift.baseline import DAY, Baseline, Sample, block_of
+from tracescore.drift.baseline import DAY, Baseline, Sample, SampleState, block_of
 from tracescore.formulas import Vector
 
 BETS: Vector = np.array([0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95])
 """Shares f of the stake: small ones see small falls, large ones see large falls soon."""
+OfBets = Annotated[tuple[float, ...], Field(min_length=len(BETS), max_length=len(BETS))]
 LONGEST_GAP = 0.25
 """Days that one pause counts for at most: after a silent week the first bad score must not weigh a week."""
 DOUBT = 0.005
@@ -85,6 +88,18 @@ class Sums(NamedTuple):
     def plus(self, other: Sums) -> Sums:
         """Both together."""
         return Sums(*map(sum, zip(self, other, strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class StratumState:
+    """What is kept of a stratum: by bet evidence, gain, its onset and scores since, and (hour, its four sums)."""
+
+    baseline: Baseline
+    last: float | None
+    scores: int
+    largest: float
+    bets: Annotated[tuple[OfBets, ...], Field(min_length=4, max_length=4)]
+    hours: tuple[tuple[int, float, float, float, float], ...]
 
 
 class Stratum:
@@ -150,27 +165,33 @@ class Stratum:
             self.hours = {old: sums for old, sums in self.hours.items() if old > newest - _KEPT_HOURS}
         self.hours[hour] = self.hours.get(hour, Sums()).plus(Sums(share, share * off, share * off * off, weight))
 
-    def plain(self) -> dict[str, Any]:
-        """As plain data for `of`."""
-        names = ("evidence", "_gain", "_onset", "_since")
-        return {
-            "baseline": self.baseline.plain(),
-            "last": self.last if math.isfinite(self.last) else None,
-            "scores": self.scores,
-            "largest": self.largest,
-            "bets": [getattr(self, name).tolist() for name in names],
-            "hours": [[hour, *sums] for hour, sums in self.hours.items()],
-        }
+    def state(self) -> StratumState:
+        """What `of` makes it again from."""
+        last = self.last if math.isfinite(self.last) else None
+        bets = tuple(tuple(of.tolist()) for of in (self.evidence, self._gain, self._onset, self._since))
+        hours = tuple((hour, *sums) for hour, sums in self.hours.items())
+        return StratumState(self.baseline, last, self.scores, self.largest, bets, hours)
 
     @classmethod
-    def of(cls, plain: Mapping[str, Any]) -> Stratum:
-        """From plain data."""
-        last = -math.inf if plain["last"] is None else plain["last"]
-        stratum = cls(Baseline.of(plain["baseline"]), last)
-        stratum.scores, stratum.largest = plain["scores"], plain["largest"]
-        stratum.evidence, stratum._gain, stratum._onset, stratum._since = map(np.array, plain["bets"])
-        stratum.hours = {hour: Sums(*sums) for hour, *sums in plain["hours"]}
+    def of(cls, state: StratumState) -> Stratum:
+        """The stratum that an earlier process had."""
+        stratum = cls(state.baseline, -math.inf if state.last is None else state.last)
+        stratum.scores, stratum.largest = state.scores, state.largest
+        stratum.evidence, stratum._gain, stratum._onset, stratum._since = map(np.array, state.bets)
+        stratum.hours = {hour: Sums(*sums) for hour, *sums in state.hours}
         return stratum
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorState:
+    """What is kept of a detector; see there."""
+
+    learning: dict[str, SampleState]
+    tested: dict[str, StratumState]
+    pooled: tuple[str, ...]
+    together: bool
+    target: float | None
+    look: float | None
 
 
 class Detector:
@@ -311,22 +332,17 @@ class Detector:
             self._pooled = set(small)
         self.learning = {} if together else small
 
-    def plain(self) -> dict[str, Any]:
-        """The state as plain data for `resume`."""
-        return {
-            "learning": {name: sample.plain() for name, sample in self.learning.items()},
-            "tested": {name: stratum.plain() for name, stratum in self.tested.items()},
-            "pooled": sorted(self._pooled),
-            "together": self._together,
-            "target": self.target,
-            "look": self._look,
-        }
+    def state(self) -> DetectorState:
+        """What `resume` goes on from."""
+        learning = {name: sample.state() for name, sample in self.learning.items()}
+        tested = {name: stratum.state() for name, stratum in self.tested.items()}
+        return DetectorState(learning, tested, tuple(sorted(self._pooled)), self._together, self.target, self._look)
 
-    def resume(self, plain: Mapping[str, Any]) -> None:
+    def resume(self, state: DetectorState) -> None:
         """Goes on from the state of an earlier process."""
-        self.learning = {name: Sample.of(each) for name, each in plain["learning"].items()}
-        self.tested = {name: Stratum.of(each) for name, each in plain["tested"].items()}
-        self._pooled, self._look, self._together = set(plain["pooled"]), plain["look"], plain["together"]
+        self.learning = {name: Sample.of(each) for name, each in state.learning.items()}
+        self.tested = {name: Stratum.of(each) for name, each in state.tested.items()}
+        self._pooled, self._look, self._together = set(state.pooled), state.look, state.together
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -8,16 +8,24 @@ that goes away does not make the others more easily alarmed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from tracescore.config import SamplingConfig
 from tracescore.config.drift import DriftConfig
-from tracescore.drift.detector import Detector, threshold
-from tracescore.drift.observations import Conversations, Kind, Observation, kinds, seen
-from tracescore.drift.releases import Releases
-from tracescore.drift.scale import Scale, going_on
+from tracescore.drift.detector import Detector, DetectorState, threshold
+from tracescore.drift.observations import (
+    Against,
+    Conversations,
+    ConversationState,
+    Kind,
+    Name,
+    Observation,
+    kinds,
+    seen,
+)
+from tracescore.drift.releases import Releases, ReleaseState
+from tracescore.drift.scale import Scale, ScaleState, going_on
 from tracescore.exporters.prometheus.labels import label
 from tracescore.model import Measure, Result
 
@@ -49,6 +57,26 @@ class Watched:
         return all(each.is_learning for kind, each in self.detectors.items() if kind.against == "baseline")
 
 
+@dataclass(frozen=True, slots=True)
+class WatchedState:
+    """What is kept of a service."""
+
+    population: Population
+    last: float
+    releases: tuple[ReleaseState, ...]
+    detectors: tuple[tuple[Name, Against, DetectorState], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyState:
+    """What is kept of all services; `epoch` is the scale of the scores, `most` K of the threshold."""
+
+    epoch: ScaleState
+    most: int
+    watched: tuple[WatchedState, ...]
+    conversations: tuple[ConversationState, ...]
+
+
 class Family:
     """Takes results in, and knows what every detector says."""
 
@@ -56,8 +84,8 @@ class Family:
         self._settings, self._max_weight = settings, sampling.largest_weight
         self.kinds = kinds(measures, settings.targets)
         self._conversations = Conversations(settings.conversation_idle)
-        self.judge: Scale = []
-        """Name, epoch and version of what gave the scores: another one is another scale."""
+        self.judge: Scale | None = None
+        """What gave the scores: another one is another scale."""
         self._most = 0
         self.watched: dict[Population, Watched] = {}
 
@@ -179,41 +207,30 @@ class Family:
 
     # ---------------------------------------------------------------- restart
 
-    def plain(self) -> dict[str, Any]:
-        """The state as plain data for `resume`."""
-        rows = [
-            {
-                "population": population,
-                "last": watched.last,
-                "releases": watched.releases.plain(),
-                "detectors": [[*kind, each.plain()] for kind, each in watched.detectors.items()],
-            }
-            for population, watched in self.watched.items()
-        ]
-        return {
-            "epoch": self.judge,
-            "most": self._most,
-            "watched": rows,
-            "conversations": self._conversations.plain(),
-        }
+    def state(self) -> FamilyState:
+        """What `resume` goes on from."""
+        watched = tuple(
+            WatchedState(
+                population,
+                each.last,
+                each.releases.state(),
+                tuple((*kind, detector.state()) for kind, detector in each.detectors.items()),
+            )
+            for population, each in self.watched.items()
+        )
+        return FamilyState((*self.judge,) if self.judge else (), self._most, watched, self._conversations.state())
 
-    def resume(self, plain: Mapping[str, Any]) -> None:
-        """Goes on from the state of an earlier process; one of another shape changes nothing.
-
-        Detectors that are not configured any more are left out.
-        """
-        judge, most, resumed = list(plain["epoch"]), int(plain["most"]), {}
-        for row in plain["watched"]:
-            watched = Watched(self._fresh(), row["last"])
-            watched.releases.resume(row["releases"])
-            for name, against, saved in row["detectors"]:
+    def resume(self, state: FamilyState) -> None:
+        """Goes on from the state of an earlier process; detectors that are not configured any more are left out."""
+        self.judge, self._most = Scale(*state.epoch) if state.epoch else None, state.most
+        for of_service in state.watched:
+            watched = self.watched[of_service.population] = Watched(self._fresh(), of_service.last)
+            watched.releases.resume(of_service.releases)
+            for name, against, saved in of_service.detectors:
                 detector = watched.detectors.get(Kind(name, against))
-                if detector is not None and saved["target"] == detector.target:
+                if detector is not None and saved.target == detector.target:
                     detector.resume(saved)
-            resumed[row["population"][0], row["population"][1]] = watched
-        self._conversations.resume(plain["conversations"])
-        self.judge, self._most = judge, most
-        self.watched.update(resumed)
+        self._conversations.resume(state.conversations)
 
 
 def _stratum(kind: Kind, result: Result) -> str:

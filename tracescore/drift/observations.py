@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
+
+from pydantic import PositiveFloat, PositiveInt
 
 from tracescore.model import Evaluation, LiveMeasure, Measure, Result, Score
 
@@ -106,6 +108,12 @@ class _Open:
     sums: dict[tuple[Kind, str], tuple[int, float, float]] = field(default_factory=dict)
 
 
+ConversationState = tuple[
+    str, str, str, float, float, str, tuple[tuple[Name, Against, str, PositiveInt, PositiveFloat, float], ...]
+]
+"""What is kept of an open conversation: service, environment, its id, first, last, release, and its rows of sums."""
+
+
 class Conversations:
     """Turns observations of interactions into those of conversations. Time is what the interactions say it is."""
 
@@ -160,25 +168,16 @@ class Conversations:
             score = min(1.0, max(0.0, total / weight))
             yield Observation(key[:2], kind, known.last, stratum, score, weight / count, known.release)
 
-    def plain(self) -> list[Any]:
-        """The state as plain data for `resume`."""
-        return [
-            [
-                *key,
-                each.first,
-                each.last,
-                each.release,
-                [[*kind, stratum, *sums] for (kind, stratum), sums in each.sums.items()],
-            ]
+    def state(self) -> tuple[ConversationState, ...]:
+        """What `resume` goes on from."""
+        return tuple(
+            (*key, each.first, each.last, each.release, tuple((*of[0], of[1], *sums) for of, sums in each.sums.items()))
             for key, each in self._open.items()
-        ]
+        )
 
-    def resume(self, plain: Sequence[Any]) -> None:
-        """Goes on from the state of an earlier process; one of another shape changes nothing."""
-        resumed = {}
-        for service, environment, conversation, first, last, release, rows in plain:
+    def resume(self, state: Sequence[ConversationState]) -> None:
+        """Goes on from the state of an earlier process."""
+        for service, environment, conversation, first, last, release, rows in state:
             sums = {(Kind(name, against), stratum): (n, w, s) for name, against, stratum, n, w, s in rows}
-            resumed[service, environment, conversation] = _Open(first, last, release, sums)
-        now = max((float(each.last) for each in resumed.values()), default=0.0)
-        self._now = max(self._now, now)
-        self._open.update(resumed)
+            self._open[service, environment, conversation] = _Open(first, last, release, sums)
+            self._now = max(self._now, last)

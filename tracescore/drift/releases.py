@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tracescore.drift.observations import Kind
+from tracescore.drift.observations import Against, Kind, Name
 from tracescore.drift.weighted_sums import WeightedSums
 
 _KEPT = 5
@@ -18,6 +18,10 @@ class Comparison(NamedTuple):
     difference: float
     lower: float
     upper: float
+
+
+ReleaseState = tuple[str, float, tuple[tuple[Name, Against, float, float, float, float, float], ...]]
+"""What is kept of a release: its name, when it was first seen, and by detector its `WeightedSums`."""
 
 
 class Releases:
@@ -51,15 +55,15 @@ class Releases:
         mean, half = after[0] - before[0], _CONFIDENT * math.sqrt(before[1] + after[1])
         return Comparison(mean, mean - half, mean + half)
 
-    def plain(self) -> list[Any]:
-        """As plain data for `resume`."""
-        return [
-            [release, at, [[*kind, *sums] for kind, sums in self._sums[release].items()]]
+    def state(self) -> tuple[ReleaseState, ...]:
+        """What `resume` goes on from."""
+        return tuple(
+            (release, at, tuple((*kind, *sums) for kind, sums in self._sums[release].items()))
             for release, at in self.first_seen.items()
-        ]
+        )
 
-    def resume(self, plain: list[Any]) -> None:
+    def resume(self, state: tuple[ReleaseState, ...]) -> None:
         """Goes on from what an earlier process had."""
-        for release, at, rows in plain:
+        for release, at, rows in state:
             self.first_seen[release] = at
             self._sums[release] = {Kind(name, against): WeightedSums(*sums) for name, against, *sums in rows}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -18,17 +19,16 @@ from prometheus_client.metrics_core import Metric
 from tracescore import logs
 from tracescore.config import SamplingConfig
 from tracescore.config.drift import DriftConfig
-from tracescore.drift.anchors import VERDICTS, Anchors, Verdict
+from tracescore.drift.anchors import VERDICTS, Anchors, AnchorsState, Verdict
 from tracescore.drift.detector import Detector
 from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference
-from tracescore.drift.family import Family, Population, Watched
-from tracescore.drift.observations import MEASURES, NAMES, Kind
+from tracescore.drift.family import Family, FamilyState, Population, Watched
+from tracescore.drift.observations import MEASURES, NAMES, Against, Kind, Name
 from tracescore.model import Clock, Measure, Result
+from tracescore.spool.state import Persisted, StateCodec
 
 _log = logging.getLogger("tracescore.drift")
 
-_VERSION = 1
-"""Of the state."""
 _SERVICE = ("judge", "service_name", "deployment_environment")
 LABELS = (*_SERVICE, "detector", "measure", "against")
 _WEEK = 7 * 86_400.0
@@ -44,10 +44,20 @@ class _Told(NamedTuple):
     onset: float
 
 
+@dataclass(frozen=True, slots=True)
+class DriftState(Persisted):
+    """What is kept; `told`: service, environment, detector, when its change was told and when it began."""
+
+    family: FamilyState
+    told: tuple[tuple[str, str, Name, Against, float, float], ...]
+    anchors: AnchorsState | None
+
+
 class DriftWatch:
     """See the module. `anchors` and `gold_fell` may be set once they are there."""
 
     name = "drift"
+    codec = StateCodec(DriftState)
 
     def __init__(
         self,
@@ -166,7 +176,7 @@ class DriftWatch:
     @property
     def _judge(self) -> str:
         """The name of the judge that everything known is from."""
-        return str(self.family.judge[0]) if self.family.judge else ""
+        return self.family.judge.judge if self.family.judge else ""
 
     def _labels(self, population: Population, kind: Kind) -> list[str]:
         return [self._judge, *population, kind.name, MEASURES[kind.name], kind.against]
@@ -288,27 +298,21 @@ class DriftWatch:
 
     # ---------------------------------------------------------------- restart
 
-    def totals(self) -> dict[str, Any]:
-        """The state of all detectors as plain data for `resume`."""
-        told = [[*population, *kind, *when] for (population, kind), when in self._told.items()]
-        anchors = self.anchors.plain() if self.anchors else None
-        return {"version": _VERSION, "family": self.family.plain(), "told": told, "anchors": anchors}
+    def state(self) -> DriftState:
+        """What all detectors and anchors know."""
+        told = tuple((*population, *kind, *when) for (population, kind), when in self._told.items())
+        return DriftState(self.family.state(), told, self.anchors.state() if self.anchors else None)
 
-    def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the state of an earlier process; one of another version is left out.
-
-        Of one of another shape nothing but the anchors may be taken up; see `Continuing.resume`.
-        """
-        if totals["version"] != _VERSION:
-            _log.warning("event=baseline_reset cause=version")
-            return
-        rows = totals["told"]
-        told = {((of, where), Kind(name, against)): _Told(at, onset) for of, where, name, against, at, onset in rows}
-        if self.anchors and totals["anchors"]:
-            self.anchors.resume(totals["anchors"])
-        self.family.resume(totals["family"])
+    def resume(self, state: DriftState) -> None:
+        """Goes on from the state of an earlier process."""
+        if self.anchors and state.anchors:
+            self.anchors.resume(state.anchors)
+        self.family.resume(state.family)
         known = {(population, kind) for population, kind, _ in self.family.chosen(None, None)}
-        self._told |= {key: when for key, when in told.items() if key in known}  # it may not be configured any more
+        for service, environment, name, against, at, onset in state.told:
+            key = (service, environment), Kind(name, against)
+            if key in known:  # it may not be configured any more
+                self._told[key] = _Told(at, onset)
 
     def refill(self, result: Result) -> None:
         """The state holds everything already."""

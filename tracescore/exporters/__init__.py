@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from prometheus_client import CollectorRegistry
 
@@ -14,6 +14,7 @@ from tracescore.exporters.prometheus.exporter import PrometheusExporter
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.hold import Hold
 from tracescore.model import Clock, RawSpan, Result
+from tracescore.spool.state import Part
 
 
 class Exporter(Protocol):
@@ -29,21 +30,10 @@ class Exporter(Protocol):
 
 
 @runtime_checkable
-class Continuing(Exporter, Protocol):
+class Continuing(Exporter, Part, Protocol):
     """One with figures of its own, which go on after a restart."""
 
     name: str
-
-    def totals(self) -> Mapping[str, Any]:
-        """The figures as plain data."""
-        ...
-
-    def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the figures of an earlier process.
-
-        Those of another shape are an error (AttributeError, LookupError, TypeError, ValueError) and change nothing.
-        """
-        ...
 
     def refill(self, result: Result) -> None:
         """Is shown a recent result that the figures hold already."""

@@ -9,13 +9,16 @@ scores get new series.
 from __future__ import annotations
 
 import hashlib
-import json
 import logging
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+import orjson
 from prometheus_client import CollectorRegistry, Gauge
+from pydantic import NonNegativeInt
 
 from tracescore.embedder.identity import Identity
+from tracescore.spool.state import Persisted, StateCodec
 
 STEADY = 5
 """Interactions in a row after which another model counts as a change."""
@@ -36,6 +39,28 @@ def judge_info(registry: CollectorRegistry) -> Gauge:
 def fingerprint(*parts: str) -> str:
     """12 hex digits of everything that scores depend on."""
     return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:12]
+
+
+@dataclass(frozen=True, slots=True)
+class EpochState(Persisted):
+    """What is kept: the epoch, the model that answers in it, and what else the fingerprint is of."""
+
+    number: NonNegativeInt
+    model: str
+    prompts: str
+    identity: tuple[int, ...] | None
+    parameters: str
+
+
+def _from_row(plain: list[object]) -> dict[str, object]:
+    """Version 0.1.0 wrote values without names, and the embedder's configured name, which does not say who answers."""
+    number, model, prompts, embedder, parameters = plain
+    identity = embedder if isinstance(embedder, list) else None
+    names = ("number", "model", "prompts", "identity", "parameters")
+    return dict(zip(names, (number, model, prompts, identity, parameters), strict=True))
+
+
+_CODEC = StateCodec(EpochState, _from_row)
 
 
 class Epochs:
@@ -71,16 +96,13 @@ class Epochs:
     def resume(self, saved: bytes) -> None:
         """Goes on where an earlier process was; a step further when prompts, parameters or embedder have changed.
 
-        TypeError or ValueError, and no change, for what is no epoch.
+        ValueError, and no change, for what is no epoch.
         """
-        number, model, prompts, numbers, parameters = json.loads(saved)
-        if not isinstance(model, str):
-            raise TypeError(f"the name of a model expected; got {type(model).__name__}")
-        # Earlier versions kept the configured name there, which says nothing of who answered.
-        known = Identity(tuple(map(int, numbers))) if isinstance(numbers, list) else None
-        self.number, self.model = int(number), model
+        state = _CODEC.load(orjson.loads(saved))
+        known = Identity(state.identity) if state.identity else None
+        self.number, self.model = state.number, state.model
         answers, self._identity = self._identity, known or self._identity
-        if (prompts, parameters) != self._fixed or (answers and known and not answers.same(known)):
+        if (state.prompts, state.parameters) != self._fixed or (answers and known and not answers.same(known)):
             self._identity = answers or known
             self._step(self.model)
         self._changed()
@@ -129,7 +151,9 @@ class Epochs:
         if self.on_change is not None:
             prompts, parameters = self._fixed
             numbers = self._identity.numbers if self._identity else None
-            self.on_change(json.dumps([self.number, self.model, prompts, numbers, parameters]).encode())
+            self.on_change(
+                orjson.dumps(_CODEC.plain(EpochState(self.number, self.model, prompts, numbers, parameters)))
+            )
 
     def _show(self) -> None:
         self._info.clear()

@@ -224,7 +224,7 @@ class Keeper:
             self._epoch = Fact(_EPOCH + epochs.judge, saved)
             try:
                 epochs.resume(saved)
-            except (TypeError, ValueError):
+            except ValueError:
                 self._epoch = None
                 self._begin_epoch(epochs, stored)
 

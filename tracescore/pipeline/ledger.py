@@ -6,13 +6,14 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
+from pydantic import NonNegativeInt
 
-from tracescore.exporters.prometheus.histogram import Buckets
+from tracescore.exporters.prometheus.histogram import Buckets, BucketsState
 from tracescore.model import (
     FAIL_REASONS,
     MEASURES,
@@ -30,6 +31,7 @@ from tracescore.model import (
     State,
     outcome_of,
 )
+from tracescore.spool.state import Persisted, StateCodec
 
 Ending = tuple[Outcome, Reason | Literal[""]]
 """An outcome and its reason; a score has none."""
@@ -69,6 +71,16 @@ class Snapshot:
     evaluations: Mapping[Measure, Tally] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class LedgerState(Persisted):
+    """What is kept: interactions read, ended evaluations, their lag, and the highest epoch seen of each judge."""
+
+    read: dict[State, NonNegativeInt]
+    ended: tuple[tuple[Measure, Outcome, Reason | Literal[""], NonNegativeInt], ...]
+    lag: BucketsState
+    epochs: dict[str, NonNegativeInt] = field(default_factory=dict)
+
+
 class Ledger:
     """Counts interactions by state and evaluations by outcome.
 
@@ -76,6 +88,8 @@ class Ledger:
     evaluation that ends without having been announced counts as started when it ends, and pending is the
     number of those that were announced and have not ended.
     """
+
+    codec = StateCodec(LedgerState)
 
     def __init__(self, registry: CollectorRegistry, clock: Clock = time.time) -> None:
         self._clock = clock
@@ -137,28 +151,18 @@ class Ledger:
         """All families at one moment; called by the registry."""
         return [self._interactions(), self._endings(), *self._open(), self._lags()]
 
-    def totals(self) -> dict[str, Any]:
-        """What the counters show, as plain data for `resume`."""
-        return {
-            "read": dict(self._read),
-            "ended": [[measure, *ending, count] for (measure, ending), count in self._ended.items()],
-            "lag": self._lag.totals(),
-            "epochs": dict(self._epochs),
-        }
+    def state(self) -> LedgerState:
+        """What the counters show."""
+        ended = tuple((measure, *ending, count) for (measure, ending), count in self._ended.items())
+        return LedgerState(dict(self._read), ended, self._lag.state(), dict(self._epochs))
 
-    def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the totals of an earlier process; what was pending there has to be announced again.
-
-        Totals of another shape change nothing; see `Continuing.resume`.
-        """
-        read: dict[State, int] = {state: int(count) for state, count in totals["read"].items()}
-        ended = [(measure, (outcome, reason), int(count)) for measure, outcome, reason, count in totals["ended"]]
-        epochs = {judge: int(epoch) for judge, epoch in totals.get("epochs", {}).items()}
-        self._lag.resume(totals["lag"])
-        self._epochs.update(epochs)
-        self._read.update(read)
-        for measure, ending, count in ended:
-            self._ended[measure, ending] += count
+    def resume(self, state: LedgerState) -> None:
+        """Goes on from the counts of an earlier process; what was pending there has to be announced again."""
+        self._lag.resume(state.lag)
+        self._epochs.update(state.epochs)
+        self._read.update(state.read)
+        for measure, outcome, reason, count in state.ended:
+            self._ended[measure, (outcome, reason)] += count
             self._started[measure] += count
 
     def _end(self, interaction: Interaction, measure: Measure, ending: Ending) -> None:

@@ -16,6 +16,7 @@ from tracescore.interactions.deduplication import Once
 from tracescore.model import Interaction, Measure, RawTrace
 from tracescore.pipeline.ledger import Ledger
 from tracescore.spool.changes import Lost
+from tracescore.spool.state import Part
 from tracescore.spool.stored import COUNTED_ANEW, Known, Past, Stored
 
 _log = logging.getLogger("tracescore.spool")
@@ -28,8 +29,11 @@ Read = Callable[[RawTrace], Iterable[Interaction]]
 
 def totals(ledger: Ledger, exporters: Sequence[Exporter]) -> bytes:
     """What all counters that go on after a restart show at this moment."""
-    figures = {exporter.name: exporter.totals() for exporter in exporters if isinstance(exporter, Continuing)}
-    return orjson.dumps({_LEDGER: ledger.totals(), **figures})
+    return orjson.dumps({name: part.codec.plain(part.state()) for name, part in _parts(ledger, exporters).items()})
+
+
+def _parts(ledger: Ledger, exporters: Sequence[Exporter]) -> dict[str, Part]:
+    return {_LEDGER: ledger} | {each.name: each for each in exporters if isinstance(each, Continuing)}
 
 
 async def resume_counts(
@@ -66,15 +70,16 @@ async def resume_counts(
 
 def _resume_totals(stored: Stored, ledger: Ledger, exporters: Sequence[Exporter]) -> set[str]:
     """Puts the totals of every part back; the names of those that have to count anew as theirs cannot be read."""
-    parts = {_LEDGER: ledger.resume} | {each.name: each.resume for each in exporters if isinstance(each, Continuing)}
     anew = {_LEDGER} - set(stored.totals)
-    for name, resume in parts.items():
+    for name, part in _parts(ledger, exporters).items():
         if name in stored.totals:
             try:
-                resume(stored.totals[name])
-            except (AttributeError, LookupError, TypeError, ValueError) as error:
+                state = part.codec.load(stored.totals[name])
+            except ValueError as error:
                 stored.unreadable(f"totals of {name}", f"{COUNTED_ANEW} ({type(error).__name__})")
                 anew.add(name)
+            else:
+                part.resume(state)
     return anew
 
 

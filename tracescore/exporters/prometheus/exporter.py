@@ -5,21 +5,23 @@ Gauges say how things stand in this process; sums and histograms add up over rep
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
+from pydantic import NonNegativeFloat
 
 from tracescore.config import PrometheusConfig, SamplingConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.exporters.prometheus.histogram import Buckets
 from tracescore.exporters.prometheus.labels import label
-from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series, SeriesTable
+from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series, SeriesState, SeriesTable
 from tracescore.exporters.prometheus.window import Window, late
 from tracescore.model import LIVE_MEASURES, Clock, Evaluation, Measure, Result, Score, Unscored
+from tracescore.spool.state import Persisted, StateCodec
 
 LABELS = ("judge", "service_name", "deployment_environment", "service_version")
 SLICE_LABELS = ("slice_key", "slice")
@@ -44,6 +46,18 @@ _GAUGES: dict[str, tuple[str, str]] = {
 """Suffix of the metric -> (field of the estimate, help)."""
 
 
+_Counts = dict[str, NonNegativeFloat]
+"""What a counter of one label shows, by the value of the label."""
+
+
+@dataclass(frozen=True, slots=True)
+class PrometheusState(Persisted):
+    """What is kept: all series, and the counters of late, displaced and folded scores."""
+
+    series: tuple[SeriesState, ...]
+    counters: tuple[_Counts, _Counts, _Counts]
+
+
 class PrometheusExporter:
     """Keeps a window, a histogram and sums per measure and label set, and sums per slice.
 
@@ -52,6 +66,7 @@ class PrometheusExporter:
     """
 
     name = "prometheus"
+    codec = StateCodec(PrometheusState)
 
     def __init__(
         self,
@@ -100,20 +115,20 @@ class PrometheusExporter:
     async def close(self) -> None:
         """Nothing to release; the metrics stay to be scraped."""
 
-    def totals(self) -> dict[str, Any]:
-        """What the counters and histograms show, as plain data for `resume`."""
-        return {"series": self._table.totals(), "counters": [_counts(counter) for counter in self._counters()]}
+    def state(self) -> PrometheusState:
+        """What the counters and histograms show."""
+        late, displaced, folded = (_counts(counter) for counter in self._counters())
+        return PrometheusState(self._table.state(), (late, displaced, folded))
 
-    def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the totals of an earlier process; the windows are filled by `refill`."""
+    def resume(self, state: PrometheusState) -> None:
+        """Goes on from the figures of an earlier process; the windows are filled by `refill`."""
         makers: dict[str, Make] = {}
         for measure in LIVE_MEASURES:
             makers |= {measure: partial(self._series, measure), _by_slice(measure): partial(self._slice, measure)}
-        pairs = zip(self._counters(), totals["counters"], strict=True)
-        counts = [(counter, value, float(count)) for counter, saved in pairs for value, count in saved.items()]
-        self._table.resume(totals["series"], makers.get)
-        for counter, value, count in counts:
-            counter.labels(value).inc(count)
+        self._table.resume(state.series, makers.get)
+        for counter, counts in zip(self._counters(), state.counters, strict=True):
+            for value, count in counts.items():
+                counter.labels(value).inc(count)
 
     def refill(self, result: Result) -> None:
         """Puts a result that the totals hold back into the windows, oldest first."""
@@ -285,8 +300,7 @@ def _histogram(prefix: str, names: list[str], all_series: list[Series]) -> Metri
     return family
 
 
-def _counts(counter: Counter) -> dict[str, float]:
-    """What a counter of one label shows, by the value of the label."""
+def _counts(counter: Counter) -> _Counts:
     (family,) = counter.collect()
     samples = (sample for sample in family.samples if sample.name.endswith("_total"))
     return {next(iter(sample.labels.values())): sample.value for sample in samples}

@@ -3,10 +3,25 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from prometheus_client.core import Exemplar, HistogramMetricFamily
+from pydantic import NonNegativeInt
+
+
+@dataclass(frozen=True, slots=True)
+class BucketsState:
+    """What is kept of a histogram: a count per bound and one more; exemplars are of the moment and left out."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[NonNegativeInt, ...]
+    sum: float
+
+    def __post_init__(self) -> None:
+        """ValueError where counts and bounds do not belong together."""
+        if len(self.counts) != len(self.bounds) + 1:
+            raise ValueError(f"{len(self.bounds) + 1} counts expected; got {len(self.counts)}")
 
 
 class Buckets:
@@ -29,20 +44,14 @@ class Buckets:
         """Sets the exemplar of a value that has been counted."""
         self._exemplars[bisect_left(self._bounds, score)] = exemplar
 
-    def totals(self) -> dict[str, Any]:
-        """The counts as plain data for `resume`; exemplars are of the moment and left out."""
-        return {"bounds": list(self._bounds), "counts": self._counts, "sum": self._sum}
+    def state(self) -> BucketsState:
+        """What `resume` goes on from."""
+        return BucketsState(tuple(self._bounds), tuple(self._counts), self._sum)
 
-    def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the counts of an earlier process, unless it had other bounds.
-
-        LookupError, TypeError or ValueError, and no change, for anything but what `totals` gives.
-        """
-        counts, total = [int(count) for count in totals["counts"]], float(totals["sum"])
-        if totals["bounds"] == list(self._bounds):
-            if len(counts) != len(self._counts):
-                raise ValueError(f"{len(self._counts)} counts expected; got {len(counts)}")
-            self._counts, self._sum = counts, total
+    def resume(self, state: BucketsState) -> None:
+        """Goes on from the counts of an earlier process, unless it had other bounds."""
+        if state.bounds == tuple(self._bounds):
+            self._counts, self._sum = list(state.counts), state.sum
 
     def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
         """Adds the cumulative buckets, the sum and the count to a family."""

@@ -7,11 +7,11 @@ puts a request id into its version costs a flood of scores in `other`, not the m
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
-from tracescore.exporters.prometheus.histogram import Buckets
+from tracescore.exporters.prometheus.histogram import Buckets, BucketsState
 from tracescore.exporters.prometheus.window import Window
 
 OTHER = "other"
@@ -19,7 +19,8 @@ OTHER = "other"
 Sum = Callable[[float, float], float]
 """(weight, score) -> what is added."""
 
-SUMS: dict[str, tuple[str, Sum]] = {
+SumName = Literal["weight", "weighted_score", "weight_squared", "weight_squared_score", "weight_squared_score_squared"]
+SUMS: dict[SumName, tuple[str, Sum]] = {
     "weight": ("weights", lambda w, _: w),
     "weighted_score": ("weight x score", lambda w, s: w * s),
     "weight_squared": ("squared weights", lambda w, _: w * w),
@@ -28,6 +29,25 @@ SUMS: dict[str, tuple[str, Sum]] = {
 }
 """Name -> (what it is the sum of, how). They add up over replicas and time and give, over any window, the mean
 (weighted_score / weight), the effective count (weight^2 / weight_squared) and the variance of the mean."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesState:
+    """What is kept of a series; `folded` where it is one of `other`, `used` in Unix seconds."""
+
+    group: str
+    labels: tuple[str, ...]
+    folded: bool
+    sums: dict[SumName, float]
+    below_target: float
+    abstained: float
+    used: float
+    buckets: BucketsState | None
+
+    def __post_init__(self) -> None:
+        """ValueError where a sum is missing."""
+        if self.sums.keys() != SUMS.keys():
+            raise ValueError(f"sums: {', '.join(SUMS)} expected; got {len(self.sums)} of them")
 
 
 @dataclass(slots=True)
@@ -57,24 +77,18 @@ class Series:
         if self._target is not None and score < self._target:
             self.below_target += weight
 
-    def totals(self) -> dict[str, Any]:
-        """Sums and counts as plain data for `resume`."""
-        buckets = self.live.buckets.totals() if self.live else None
-        return {
-            "sums": self.sums,
-            "below_target": self.below_target,
-            "abstained": self.abstained,
-            "used": self.used,
-            "buckets": buckets,
-        }
+    def state(self, group: str, *, folded: bool) -> SeriesState:
+        """What `resume` goes on from."""
+        buckets = self.live.buckets.state() if self.live else None
+        moving = self.below_target, self.abstained, self.used
+        return SeriesState(group, self.labels, folded, dict(self.sums), *moving, buckets)
 
-    def resume(self, totals: Mapping[str, Any]) -> None:
-        """Goes on from the totals of an earlier process."""
-        self.sums |= {name: float(totals["sums"][name]) for name in SUMS}
-        self.below_target, self.used = float(totals["below_target"]), float(totals["used"])
-        self.abstained = float(totals["abstained"])
-        if self.live and totals["buckets"]:
-            self.live.buckets.resume(totals["buckets"])
+    def resume(self, state: SeriesState) -> None:
+        """Goes on from the sums and counts of an earlier process."""
+        self.sums = dict(state.sums)
+        self.below_target, self.abstained, self.used = state.below_target, state.abstained, state.used
+        if self.live and state.buckets:
+            self.live.buckets.resume(state.buckets)
 
 
 Make = Callable[[tuple[str, ...]], Series]
@@ -120,29 +134,24 @@ class SeriesTable:
         for table in (self._named, self._other):
             yield from (series for (name, _), series in table.items() if name == group)
 
-    def totals(self) -> list[dict[str, Any]]:
-        """The sums and counts of all series as plain data for `resume`, the longest unused first."""
-        tables = ((False, self._named), (True, self._other))
-        return [
-            {"group": group, "labels": labels, "folded": folded, **series.totals()}
-            for folded, table in tables
-            for (group, labels), series in table.items()
-        ]
+    def state(self) -> tuple[SeriesState, ...]:
+        """What `resume` goes on from, the longest unused first."""
+        named = (series.state(group, folded=False) for (group, _), series in self._named.items())
+        other = (series.state(group, folded=True) for (group, _), series in self._other.items())
+        return (*named, *other)
 
-    def resume(self, totals: Iterable[Mapping[str, Any]], make: Callable[[str], Make | None]) -> None:
-        """Goes on from the totals of an earlier process. `make` gives what builds a group's series, if there is one.
+    def resume(self, states: Iterable[SeriesState], make: Callable[[str], Make | None]) -> None:
+        """Goes on from the series of an earlier process. `make` gives what builds a group's series, if there is one.
 
-        Those for which there is no room any more are left out. Totals of another shape change nothing.
+        Those for which there is no room any more are left out.
         """
-        resumed = []
-        for saved in totals:
-            build, key = make(saved["group"]), (saved["group"], tuple(map(str, saved["labels"])))
-            if build is not None:
-                series = build(key[1])
-                series.resume(saved)
-                resumed.append((key, saved["folded"], series))
-        for key, folded, series in resumed:
-            if folded:
+        for state in states:
+            build, key = make(state.group), (state.group, state.labels)
+            if build is None:
+                continue
+            series = build(state.labels)
+            series.resume(state)
+            if state.folded:
                 self._other[key] = series
             elif self._cost + series.cost <= self._limit:
                 self._named[key] = series
