@@ -19,7 +19,7 @@ from tracescore.cli import main as cli
 from tracescore.exporters.otlp.exporter import OtlpExporter
 from tracescore.exporters.prometheus.exporter import PrometheusExporter
 from tracescore.pipeline import journal
-from tracescore.pipeline.journal import Keeper
+from tracescore.pipeline.journal import Journal
 from tracescore.service import Service
 from tracescore.spool import changes
 from tracescore.spool.file import File
@@ -95,7 +95,7 @@ def at_any_moment(countdown: Countdown) -> None:
 
 
 POINTS: dict[str, Callable[[Countdown], None]] = {
-    "a request was read": lambda c: before(Keeper, "take", c),
+    "a request was read": lambda c: before(Journal, "take", c),
     "before the commit of a request": lambda c: commit(changes.Pieces, c, after=False),
     "in the commit of a request": lambda c: within(changes.Pieces, c),
     "after the commit of a request": lambda c: commit(changes.Pieces, c, after=True),

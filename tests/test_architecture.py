@@ -39,7 +39,10 @@ STAGES: dict[str, set[str]] = {
     "drift": {"exporters", "spool"},
     "calibration": {"drift", "exporters", "spool"},
     "gold": {"exporters", "spool"},
-    "pipeline": {"assembly", "embedder", "evaluators", "exporters", "interactions", "judge", "spool"},
+    "pipeline": {
+        *("assembly", "embedder", "evaluators", "exporters", "gold", "interactions", "judge", "otlp"),
+        *("redaction", "sampling", "spool"),
+    },
     "web": {"pipeline"},
     "demo": {"service"},
 }
@@ -60,7 +63,6 @@ TWICE = {
     "Parsed",
     "Population",
     "Question",
-    "Read",
     "Reading",
     "Report",
     "Row",

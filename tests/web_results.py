@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +74,12 @@ LEDGER = Snapshot(
 )
 
 
-def pages(settings: WebConfig | None = None, ledger: Snapshot = LEDGER, keep: int = 100) -> Pages:
+def pages(
+    settings: WebConfig | None = None,
+    ledger: Snapshot = LEDGER,
+    keep: int = 100,
+    gold: Callable[[], Mapping[str, Any]] | None = None,
+) -> Pages:
     return Pages(
         settings or WebConfig(keep=keep),
         lambda: ledger,
@@ -82,6 +88,7 @@ def pages(settings: WebConfig | None = None, ledger: Snapshot = LEDGER, keep: in
         endpoints={"grpc": "http://127.0.0.1:14317", "http/protobuf": "http://127.0.0.1:14318"},
         targets={"answer_relevancy": 0.5, "completeness": 0.6},
         switch=content_switch,
+        gold=gold,
     )
 
 

@@ -160,7 +160,7 @@ async def serve_ours() -> None:
     assembly = Assembly(AssemblyConfig.model_validate({"idle": "500ms"}), MARKERS, registry, time.time)
 
     class Sink:
-        """Straight into assembly, without the keeper and its spool."""
+        """Straight into assembly, without the journal and its spool."""
 
         room = staticmethod(assembly.room)
 

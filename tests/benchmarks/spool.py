@@ -30,16 +30,20 @@ CONNECTIONS = (1, 16)
 
 
 async def serve(path: str) -> None:
-    """The receiver, the assembly and the keeper; with an empty path, in memory."""
+    """The receiver, the assembly and the journal; with an empty path, in memory."""
     from prometheus_client import CollectorRegistry
 
     from tracescore.assembly import Assembly
     from tracescore.config import AssemblyConfig, Config, SpoolConfig
     from tracescore.interactions import MARKERS
-    from tracescore.interactions.deduplication import Once
+    from tracescore.interactions.deduplication import Deduplication
     from tracescore.net.listener import address_of, bind, serving
-    from tracescore.pipeline.journal import Keeper, Read
+    from tracescore.pipeline.defects import Defects
+    from tracescore.pipeline.journal import Journal, ReadTrace
     from tracescore.pipeline.ledger import Ledger
+    from tracescore.pipeline.queue import Queue
+    from tracescore.pipeline.reader import TraceReader
+    from tracescore.pipeline.recovery import Parts
     from tracescore.receiver.http import HttpReceiver
     from tracescore.receiver.intake import Intake
     from tracescore.spool import build_spool
@@ -49,16 +53,18 @@ async def serve(path: str) -> None:
     config = Config(assembly=settings, spool=SpoolConfig(path=path or None))
     assembly = Assembly(config.assembly, MARKERS, registry, time.time)
     spool = build_spool(config.spool, registry)
-    keeper = Keeper(spool, config, assembly, Once(registry), Ledger(registry), [], time.time)
-    await keeper.resume(None, lambda _: [], lambda _: None)
+    waiting = Queue(config.evaluators, registry)
+    parts = Parts(assembly, Deduplication(registry), Ledger(registry), waiting, [])
+    journal = Journal(spool, config, parts, Defects(registry), time.time)
+    await journal.resume(TraceReader(config.interactions))
     bound = bind("127.0.0.1:0", "receiver.http.listen")
-    async with serving(HttpReceiver(Intake(config.receiver, keeper, lambda _: True, registry)), bound):
+    async with serving(HttpReceiver(Intake(config.receiver, journal, lambda _: True, registry)), bound):
         _ready(address_of(bound), "")
         while True:
             await anyio.sleep(0.1)
-            closed = keeper.closed()
-            await keeper.read(closed, [Read() for _ in closed.traces], 0, lambda _: None)
-            keeper.tick()
+            for closed in journal.closed():
+                await journal.read(closed, [ReadTrace() for _ in closed.traces])
+            journal.tick()
 
 
 @contextmanager

@@ -17,6 +17,7 @@ from tests.running import FREE_PORTS
 from tracescore.config.file import parse
 from tracescore.errors import SpoolError
 from tracescore.model import Interaction, Result
+from tracescore.pipeline.defects import Defects
 from tracescore.pipeline.scorer import Scorer
 from tracescore.service import Service
 from tracescore.spool.changes import Finished
@@ -42,7 +43,7 @@ class Watcher:
 async def test_a_result_waits_for_a_full_disk_and_is_published_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracescore.service._PUBLISH", 0.01)
+    monkeypatch.setattr("tracescore.pipeline.evaluating._PUBLISH", 0.01)
     monkeypatch.setattr("tracescore.spool.writer._RETRY", 0.01)
     really_write, attempts = File.write, iter(range(50))
 
@@ -65,7 +66,7 @@ async def test_a_result_waits_for_a_full_disk_and_is_published_then(
     service.ledger.started(waiting, ("answer_relevancy",))
     async with anyio.create_task_group() as tasks:
         await tasks.start(service.run, stop)
-        service.pending.put(waiting)
+        service.queue.put(waiting)
         with anyio.fail_after(30):
             await watcher.came.wait()
         stop.set()
@@ -84,7 +85,7 @@ async def test_what_a_result_that_cannot_be_written_has_held_is_freed_at_once(
 
     monkeypatch.setattr(File, "write", write)
     told = anyio.Event()
-    monkeypatch.setattr(Service, "_defect", lambda *_: told.set())
+    monkeypatch.setattr(Defects, "count", lambda *_: told.set())
 
     async def score(self: Scorer, interaction: Interaction, evaluators: object) -> Result:
         return replace(result(relevancy(0.5)), interaction=interaction)
@@ -96,7 +97,7 @@ async def test_what_a_result_that_cannot_be_written_has_held_is_freed_at_once(
     try:
         async with anyio.create_task_group() as tasks:
             await tasks.start(service.run, stop)
-            service.pending.put(interaction(1))
+            service.queue.put(interaction(1))
             with anyio.fail_after(30):
                 await told.wait()
             stop.set()

@@ -17,7 +17,7 @@ from tracescore.config import ForwardConfig
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.hold import Hold
 from tracescore.model import Result, Unscored
-from tracescore.net.wire import Envelope, Withheld
+from tracescore.net.wire import Envelope
 from tracescore.otlp.partition import part
 
 pytestmark = pytest.mark.anyio
@@ -51,13 +51,12 @@ class Rig:
 
     def __init__(self, sink: Sink, **settings: Any) -> None:
         self.now, self.registry = NOW, CollectorRegistry()
-        self.gone: list[Withheld] = []
-        self.settled: list[str] = []
         forward = ForwardConfig.model_validate({"http": sink.http, "grpc": sink.grpc, "attach": "hold", **settings})
         self.forwarder = Forwarder(forward, self.registry)
         self.hold = Hold(forward, self.forwarder, lambda span: b"gen_ai." in span.span, self.registry, lambda: self.now)
-        self.hold.gone = self.gone.extend
-        self.hold.settled = lambda result: self.settled.append(result.interaction.key)
+
+    def settled(self) -> list[str]:
+        return [each.interaction.key for each in self.hold.take_settled()]
 
     def take(self, *numbers: int, envelope: Envelope = HTTP, trace: int = 1, **fields: Any) -> None:
         for number in numbers:
@@ -109,8 +108,8 @@ async def test_a_span_goes_on_with_its_scores_in_it(sink: Sink, rig: Rig, envelo
     (request,) = sink.received().requests
     assert request["headers"]["x-tenant"] == "one"
     await rig.hold.close()
-    assert [each.span_id for each in rig.gone] == [span(1).span_id]
-    assert rig.settled == [about(1).interaction.key]
+    assert [each.span_id for each in rig.hold.take_passed_on()] == [span(1).span_id]
+    assert rig.settled() == [about(1).interaction.key]
     assert rig.value("attached_results_total", outcome="in_time") == 1
     assert rig.value("released_spans_total", reason="scored") == rig.value("delivered_spans_total") == 1
     assert rig.value("held_spans") == rig.value("held_bytes") == rig.value("outgoing_spans") == 0
@@ -165,7 +164,7 @@ async def test_nothing_is_kept_longer_than_the_deadline_and_its_scores_are_late(
     assert rig.value("released_spans_total", reason="deadline") == 1
     await rig.hold.export(about(1))
     assert rig.value("attached_results_total", outcome="late") == 1
-    assert rig.settled == [about(1).interaction.key]
+    assert rig.settled() == [about(1).interaction.key]
 
 
 async def test_a_clock_that_is_set_back_keeps_nothing_longer(sink: Sink, rig: Rig) -> None:
@@ -206,7 +205,7 @@ async def test_a_destination_that_cannot_take_them_gets_them_later(sink: Sink, r
     received = await sink.awaited(spans=1)
     assert len(received.requests) == 3
     await rig.hold.close()
-    assert len(rig.gone) == 1
+    assert len(rig.hold.take_passed_on()) == 1
 
 
 async def test_what_is_refused_for_good_is_counted_and_given_up(sink: Sink, rig: Rig) -> None:
@@ -216,7 +215,7 @@ async def test_what_is_refused_for_good_is_counted_and_given_up(sink: Sink, rig:
     await sink.awaited(requests=1)
     await rig.hold.close()
     assert rig.value("dropped_spans_total", reason="refused") == 1
-    assert len(rig.gone) == 1
+    assert len(rig.hold.take_passed_on()) == 1
 
 
 async def test_a_span_that_is_refused_takes_no_other_with_it(sink: Sink, rig: Rig) -> None:
@@ -229,7 +228,7 @@ async def test_a_span_that_is_refused_takes_no_other_with_it(sink: Sink, rig: Ri
     await rig.hold.close()
     assert rig.value("dropped_spans_total", reason="refused") == 1
     assert rig.value("delivered_spans_total") == 2
-    assert len(rig.gone) == 3
+    assert len(rig.hold.take_passed_on()) == 3
 
 
 async def test_a_message_that_is_too_large_for_grpc_does_not_block_those_behind_it(sink: Sink, rig: Rig) -> None:
@@ -256,11 +255,11 @@ async def test_at_the_end_what_was_let_go_is_taken_and_the_rest_stays_in_the_spo
         rig.take(1, 2)
         rig.hold.read(trace_id(1), {f"{2:016x}"})
     assert [each["name"] for each in (await sink.awaited(spans=1)).spans] == ["span 1"]
-    assert [each.span_id for each in rig.gone] == [span(1).span_id]
+    assert [each.span_id for each in rig.hold.take_passed_on()] == [span(1).span_id]
     async with rig_of(sink, http="http://127.0.0.1:9") as rig:
         rig.take(3)
         rig.hold.read(trace_id(1), set())
-    assert rig.gone == []
+    assert rig.hold.take_passed_on() == []
 
 
 async def test_spans_of_a_convention_and_those_above_them_are_kept_and_only_while_there_is_room(sink: Sink) -> None:

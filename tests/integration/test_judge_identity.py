@@ -189,25 +189,21 @@ async def test_what_one_model_said_is_not_remembered_for_another(server) -> None
 
 
 @asynccontextmanager
-async def _embedding(
-    server, saved: bytes | None = None, **settings
-) -> AsyncIterator[tuple[Built, OpenAIEmbedder, list[bytes]]]:
-    """A judge and an embedder on one server, after their start, and what the judge would have saved since."""
+async def _embedding(server, saved: bytes | None = None, **settings) -> AsyncIterator[tuple[Built, OpenAIEmbedder]]:
+    """A judge and an embedder on one server, after their start."""
     given = {"kind": "openai", "model": "e", "base_url": server.url, "max_retries": 0} | settings
     embedder = OpenAIEmbedder(OpenAIEmbedderConfig(**given), CollectorRegistry())
-    kept: list[bytes] = []
     async with Built(server, embedder=embedder) as built:
-        built.judge.epochs.on_change = kept.append
         if saved is not None:
             built.judge.epochs.resume(saved)
         await built.judge.probe()
-        yield built, embedder, kept
+        yield built, embedder
     await embedder.close()
 
 
 async def test_an_embedder_that_is_replaced_behind_its_name_starts_a_new_epoch(server) -> None:
     server.width = 384
-    async with _embedding(server) as (built, embedder, _):
+    async with _embedding(server) as (built, embedder):
         before = built.judge.epochs.fingerprint
         assert (await embedder.embed(["A."])).shape == (1, 384)
         assert built.judge.session("k").epoch == 0
@@ -227,18 +223,18 @@ async def test_an_embedder_that_is_replaced_between_two_starts_is_noticed_before
     server, width: int, epoch: int
 ) -> None:
     server.width = 384
-    async with _embedding(server) as (before, _, saved):
-        fingerprint = before.judge.epochs.fingerprint
+    async with _embedding(server) as (before, _):
+        fingerprint, saved = before.judge.epochs.fingerprint, before.judge.epochs.state()
     server.width = width
-    async with _embedding(server, saved[-1]) as (after, _, _):
+    async with _embedding(server, saved) as (after, _):
         assert after.judge.session("k").epoch == epoch
         assert (after.judge.epochs.fingerprint == fingerprint) is (epoch == 0)
 
 
 async def test_an_embedder_that_is_away_neither_keeps_the_judge_from_its_work_nor_begins_an_epoch(server) -> None:
-    async with _embedding(server) as (_, _, saved):
-        pass
-    async with _embedding(server, saved[-1], base_url="http://127.0.0.1:9/v1") as (after, embedder, _):
+    async with _embedding(server) as (before, _):
+        saved = before.judge.epochs.state()
+    async with _embedding(server, saved, base_url="http://127.0.0.1:9/v1") as (after, embedder):
         assert after.judge.ready
         assert embedder.identity is None
         assert after.judge.session("k").epoch == 0

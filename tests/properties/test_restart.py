@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from tests.otlp import raw_span, span
 from tracescore.config import AssemblyConfig, Config, EvaluatorsConfig, SpoolConfig
 from tracescore.errors import SpoolError
+from tracescore.exporters import Delivering
 from tracescore.model import Result, Score, Unscored
 from tracescore.service import Service
-from tracescore.spool.writer import FileSpool
+from tracescore.spool.writer import Effect, FileSpool
 
 MEASURES = ("answer_relevancy", "completeness", "faithfulness")
 GROWING = re.compile(r"tracescore_(interactions_total|evaluations_(started_)?total|\w+_weight_total|\w+_score_count)")
@@ -27,14 +28,13 @@ GROWING = re.compile(r"tracescore_(interactions_total|evaluations_(started_)?tot
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
-class Sink:
+class Sink(Delivering):
     """A destination that takes a result when it is told to, and remembers the ids."""
 
     name = "sink"
 
     def __init__(self, taken: dict[str, list[str]]) -> None:
-        self.settled: Callable[[Result], None] = lambda _: None
-        self.kept = False
+        super().__init__(kept=True)
         self.waiting: list[Result] = []
         self._taken = taken
 
@@ -54,8 +54,13 @@ class Sink:
 class Judgeless:
     """Stands for judge and evaluators: results are made up here."""
 
+    judge = SimpleNamespace(name="m", epochs=None)
+
     def __init__(self, *_: object) -> None:
         """Nothing to build."""
+
+    def ready(self) -> bool:
+        return True
 
 
 class Life:
@@ -83,10 +88,10 @@ class Life:
         self.spool = self.service.spool
         self.spool.start = self._no_thread  # type: ignore[method-assign]
         self.tasks: set[asyncio.Task[Any]] = set()
-        await self.service.keeper.resume(None, self.service._reread, self.service.pending.put)
+        await self.service.journal.resume(self.service.reader)
 
-    def _no_thread(self) -> None:
-        self.spool._loop = asyncio.get_running_loop()
+    def _no_thread(self, take_effect: Effect) -> None:
+        self.spool._loop, self.spool._effect = asyncio.get_running_loop(), take_effect
 
     async def end(self) -> None:
         """As if killed: what is not committed is gone."""
@@ -94,7 +99,7 @@ class Life:
             task.cancel()
         await asyncio.gather(*self.tasks, return_exceptions=True)
         self.spool._file.db.close()
-        self.service.pending.close()
+        self.service.queue.close()
 
     async def crash(self) -> None:
         await self.end()
@@ -108,21 +113,21 @@ class Life:
 
         async def request() -> None:
             with suppress(SpoolError):
-                await self.service.keeper.take(spans, [])
+                await self.service.journal.take(spans, [])
                 self.acknowledged.add((trace, part))
 
         self._begin(request())
 
     def read(self) -> None:
-        self._begin(self.service._read_all(self.service.keeper.closed()))
+        self._begin(self.service.reading._read_all(self.service.journal.closed()))
 
     def evaluate(self) -> None:
-        interaction = self.service.pending.take_now()
+        interaction = self.service.queue.take_now()
         if interaction is not None:
             self.evaluated += 1
             last = Unscored("faithfulness", "judge_timeout") if self.evaluated % 3 else Score("faithfulness", 0.5)
             scores = (Score("answer_relevancy", 0.25), Score("completeness", 1.0), last)
-            self._begin(self.service._finish(Result(interaction, scores, "m", 0, finished=self.now)))
+            self._begin(self.service.evaluating._publish(Result(interaction, scores, "m", 0, finished=self.now)))
 
     def commit(self) -> None:
         group: list[Any] = []
@@ -131,8 +136,8 @@ class Life:
             assert not self.spool._write(group)
 
     def totals(self) -> None:
-        self.service.keeper._totals_due = 0.0
-        self.service.keeper.tick()
+        self.service.journal._totals_due = 0.0
+        self.service.journal.tick()
 
     def deliver(self) -> None:
         if self.sink.waiting:

@@ -49,10 +49,9 @@ def test_a_vector_of_zeros_is_a_model_of_its_own() -> None:
     assert not zeros.same(Identity.of(np.ones(3)))
 
 
-def _epochs(identity: Identity | None, saved: list[bytes]) -> Epochs:
+def _epochs(identity: Identity | None) -> Epochs:
     epochs = Epochs("judge", "prompts", "embedder", {}, CollectorRegistry())
     epochs.embedded_by(identity)
-    epochs.on_change = saved.append
     return epochs
 
 
@@ -70,24 +69,22 @@ def _epochs(identity: Identity | None, saved: list[bytes]) -> Epochs:
 )
 @pytest.mark.parametrize("late", [False, True], ids=["known when it goes on", "known later"])
 def test_an_epoch_goes_on_unless_another_embedder_answers_than_before_the_restart(before, after, number, late) -> None:
-    saved: list[bytes] = []
     earlier, now = (None if each is None else Identity.of(each) for each in (before, after))
-    _epochs(earlier, saved).note("model")
-    epochs = _epochs(None if late else now, saved)
-    epochs.resume(saved[-1])
+    before_it, epochs = _epochs(earlier), _epochs(None if late else now)
+    before_it.note("model")
+    epochs.resume(before_it.state() or b"")
     epochs.embedded_by(now)
     assert (epochs.number, epochs.model) == (number, "model")
-    again = _epochs(now, saved)
-    again.resume(saved[-1])
+    again = _epochs(now)
+    again.resume(epochs.state() or b"")
     assert (again.number, again.fingerprint) == (number, epochs.fingerprint)
 
 
 def test_what_a_version_saved_that_knew_the_name_alone_is_taken_up() -> None:
-    saved: list[bytes] = []
-    epochs = _epochs(Identity.of(_vector(1)), saved)
+    epochs = _epochs(Identity.of(_vector(1)))
     epochs.resume(json.dumps([3, "model", "prompts", "any name", "[]"]).encode())
     assert epochs.number == 3
-    assert json.loads(saved[-1])[3] == list(Identity.of(_vector(1)).numbers)
+    assert json.loads(epochs.state() or b"")["identity"] == list(Identity.of(_vector(1)).numbers)
 
 
 class _Encoder:
@@ -110,10 +107,10 @@ async def test_the_embedded_judge_begins_an_epoch_when_its_embedder_has_been_rep
 
     async def started(vector: np.ndarray) -> int:
         judge = EmbeddedJudge(EmbeddedJudgeConfig(), _Encoder(Identity.of(vector)))
-        judge.epochs.on_change = saved.append
         if saved:
             judge.epochs.resume(saved[-1])
         await judge.probe()
+        saved.append(judge.epochs.state() or b"")
         return judge.session("k").epoch
 
     assert [await started(vector) for vector in (_vector(1), _vector(1), _vector(2), _vector(2))] == [0, 0, 1, 1]

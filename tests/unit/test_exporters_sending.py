@@ -17,7 +17,7 @@ from tracescore.exporters import Delivering
 from tracescore.exporters.delivery import Answer, DeliveryMetrics, DeliveryQueue, Limits
 from tracescore.exporters.otlp.exporter import OtlpExporter
 from tracescore.exporters.phoenix import PhoenixExporter
-from tracescore.model import SKIP_REASONS, Result, Unscored
+from tracescore.model import SKIP_REASONS, Unscored
 
 pytestmark = pytest.mark.anyio
 REASONS = ("queue_full", "refused", "rejected", "not_found", "retries_exhausted", "shutdown", "internal_error")
@@ -155,16 +155,13 @@ async def test_a_result_is_settled_once_it_is_at_its_end_and_at_once_when_nothin
         if kind == "otlp"
         else PhoenixExporter(PhoenixExporterConfig(endpoint=nowhere), CollectorRegistry(), limits, language_model=True)
     )
-    assert isinstance(exporter, Delivering)
     assert exporter.name == kind
-    settled: list[Result] = []
-    exporter.settled = settled.append
     skipped = result(Unscored("faithfulness", SKIP_REASONS[0]), number=1)
     await exporter.export(skipped)
-    assert settled == [skipped]
+    assert exporter.take_settled() == [skipped]
     left, too_many = (result(relevancy(0.5), number=number) for number in (2, 3))
     await exporter.export(left)
     await exporter.export(too_many)
-    assert settled == [skipped, too_many]
+    assert exporter.take_settled() == [too_many]
     await exporter.close()
-    assert settled == [skipped, too_many], "what was not delivered belongs to the next process"
+    assert exporter.take_settled() == [], "what was not delivered belongs to the next process"

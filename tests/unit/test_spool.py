@@ -52,14 +52,16 @@ class Rig:
         self.path, self.registry = path, CollectorRegistry()
         self.spool = FileSpool(path, max_size, self.registry)
         self.effects: list[str] = []
+        self._names: dict[int, str] = {}
 
     def start(self) -> Stored:
         stored = self.spool.open()
-        self.spool.start()
+        self.spool.start(lambda change: self.effects.append(self._names.pop(id(change), "")))
         return stored
 
     async def commit(self, change: Any, name: str = "") -> None:
-        await self.spool.commit(change, lambda: self.effects.append(name))
+        self._names[id(change)] = name
+        await self.spool.commit(change)
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.registry.get_sample_value(f"tracescore_spool_{name}", labels)
@@ -197,7 +199,7 @@ async def test_an_interaction_that_waits_is_read_from_what_it_was_read_from(rig:
     await rig.spool.close()
     file, stored = reopened(rig.path)
     (known,) = stored.interactions()
-    assert (known.span_id, known.state, known.fate, known.weight, known.rule) == (
+    assert (known.span_id, known.state, known.disposition, known.weight, known.rule) == (
         "a",
         "complete",
         "waiting",
@@ -328,6 +330,15 @@ async def test_changes_take_effect_in_order_and_only_once_they_are_on_the_disk(r
     assert rig.value("commit_duration_seconds_count") == rig.value("commits_total")
 
 
+async def test_a_change_takes_effect_in_its_place_though_nobody_waits_for_it_any_more(rig: Rig) -> None:
+    rig.start()
+    gone = asyncio.ensure_future(rig.commit(pieces(1), "1"))
+    await asyncio.sleep(0)
+    gone.cancel()
+    await rig.commit(pieces(2), "2")
+    assert rig.effects == ["1", "2"]
+
+
 async def test_numbers_go_on_after_a_restart(rig: Rig, tmp_path: Path) -> None:
     rig.start()
     await rig.commit(pieces())
@@ -365,8 +376,10 @@ async def test_without_a_path_changes_take_effect_at_once_and_that_is_said(caplo
     spool, effects = MemorySpool(), []
     with caplog.at_level("INFO"):
         assert spool.open() is None
-    spool.commit(pieces(), lambda: effects.append(1))
-    assert (effects, spool.room()) == ([1], True)
+    spool.start(effects.append)
+    change = pieces()
+    await spool.commit(change)
+    assert (effects, spool.room()) == ([change], True)
     assert "event=memory_only" in caplog.text
 
 

@@ -31,9 +31,7 @@ def gold(file: Path, release: str) -> GoldRunner:
 
 
 def page_of(of: GoldRunner, settings: WebConfig | None = None) -> Pages:
-    app = pages(settings)
-    app.gold = partial(view, of)
-    return app
+    return pages(settings, gold=partial(view, of))
 
 
 async def test_before_the_first_run_the_page_says_so(tmp_path: Path) -> None:

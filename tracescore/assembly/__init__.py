@@ -48,8 +48,7 @@ class Assembly:
         self, settings: AssemblyConfig, markers: tuple[bytes, ...], registry: CollectorRegistry, clock: Clock
     ) -> None:
         self._settings, self._patterns, self._clock = settings, patterns(markers), clock
-        self.on_gone: Callable[[bytes, array[int]], None] | None = None
-        """Told the id of every trace whose spans are let go, and the ids that are remembered of its pieces."""
+        self._gone: list[tuple[bytes, array[int]]] = []
         self._metrics = _Metrics(registry)
         self._open: dict[bytes, Held] = {}
         self._closed: OrderedDict[bytes, Held] = OrderedDict()  # in order of closing
@@ -139,6 +138,11 @@ class Assembly:
         self._memory.expire(now)
         return self._hand_out()
 
+    def take_gone(self) -> list[tuple[bytes, array[int]]]:
+        """The traces whose spans were let go since the last call, each with the ids remembered of its pieces."""
+        gone, self._gone = self._gone, []
+        return gone
+
     def flush(self) -> list[RawTrace]:
         """Closes everything, as at shutdown, and returns it."""
         now = self._clock()
@@ -224,8 +228,7 @@ class Assembly:
         self._let_go(held.trace_id)
 
     def _let_go(self, trace_id: bytes) -> None:
-        if self.on_gone is not None:
-            self.on_gone(trace_id, self._memory.ids(trace_id))
+        self._gone.append((trace_id, self._memory.ids(trace_id)))
 
     def _hand_out(self) -> list[RawTrace]:
         ready, self._ready = self._ready, []

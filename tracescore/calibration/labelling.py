@@ -29,6 +29,7 @@ from tracescore.drift.baseline import DAY
 from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.scale import Scale, ScaleState, going_on
 from tracescore.drift.weighted_sums import WeightedSums
+from tracescore.exporters import Continuing
 from tracescore.exporters.prometheus.labels import label as label_value
 from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, Interaction, LiveMeasure, Result, Score
 from tracescore.spool.state import Persisted, StateCodec
@@ -46,7 +47,7 @@ class LabelsState(Persisted):
     sums: tuple[tuple[LiveMeasure, str, int, str, str, str, int, float, float, float, float, float], ...]
 
 
-class Labelling:
+class Labelling(Continuing):
     """See the module. `open` comes before anything else."""
 
     name = "labels"
@@ -216,9 +217,6 @@ class Labelling:
         for measure, judge, epoch, service, environment, source, day, *sums in state.sums:
             days = self._sums.setdefault(Group(measure, judge, epoch, service, environment, source), {})
             days[day] = WeightedSums(*sums)
-
-    def refill(self, result: Result) -> None:
-        """The sums hold everything already."""
 
 
 def build_labelling(config: Config, registry: CollectorRegistry, clock: Clock) -> Labelling | None:

@@ -9,7 +9,6 @@ from contextlib import asynccontextmanager, nullcontext
 import anyio
 from prometheus_client import CollectorRegistry
 
-from tracescore.assembly import Assembly
 from tracescore.cli.gold_checks import Checks, reported
 from tracescore.config import Config
 from tracescore.errors import TargetFailed, UsageError
@@ -19,13 +18,11 @@ from tracescore.gold.results import ItemOutcome
 from tracescore.gold.run import Evaluate
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.trace_ids import Marks
-from tracescore.interactions import MARKERS, read
-from tracescore.interactions.report import own_keys
 from tracescore.judge.operations import Judge
 from tracescore.model import Interaction, RawLog, RawSpan, Result
 from tracescore.net.listener import bind, serving
 from tracescore.net.wire import Withheld
-from tracescore.otlp.decode import decode
+from tracescore.pipeline.reader import TraceReader, build_assembly
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
@@ -91,8 +88,8 @@ class _Traces:
     def __init__(self, config: Config, runner: GoldRunner) -> None:
         self._config, self._runner, self._marks = config, runner, Marks(config.sampling.salt)
         registry = CollectorRegistry()
-        markers = MARKERS + tuple(key.encode() for key in own_keys(config.interactions))
-        self._assembly = Assembly(config.assembly, markers, registry, time.time)
+        self._reader = TraceReader(config.interactions)
+        self._assembly = build_assembly(config, registry, time.time)
         self._intake = Intake(config.receiver, self, self._admits, registry)
         self.own, self.others = anyio.Event(), anyio.Event()
 
@@ -131,8 +128,7 @@ class _Traces:
     async def _read(self) -> None:
         while True:
             for raw in self._assembly.due():
-                reading = read(decode(raw), self._config.interactions)
-                self._runner.take(raw.trace_id.hex(), reading.interactions)
+                self._runner.take(raw.trace_id.hex(), self._reader.interactions(raw))
             await anyio.sleep(_LOOK_EVERY)
 
 

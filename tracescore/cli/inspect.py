@@ -63,9 +63,8 @@ def _inspected(
     A file that is not what its name says goes to `refuse` and does not stop the rest.
     """
     from tracescore.assembly import put_together
-    from tracescore.interactions import read
-    from tracescore.otlp.decode import decode
     from tracescore.otlp.files import read_file
+    from tracescore.pipeline.reader import TraceReader
 
     spans: dict[bytes, list[RawSpan]] = defaultdict(list)
     logs: dict[bytes, list[RawLog]] = defaultdict(list)
@@ -80,8 +79,9 @@ def _inspected(
         for log in file_logs:
             logs[log.trace_id].append(log)
     found: list[Interaction] = []
+    reader = TraceReader(settings)
     for trace_id in dict.fromkeys([*spans, *logs]):
-        found += read(decode(put_together(spans[trace_id], logs[trace_id])), settings).interactions
+        found += reader.interactions(put_together(spans[trace_id], logs[trace_id]))
     for interaction in sorted(found, key=lambda i: (i.start_unix_nano, i.trace_id, i.span_id)):
         yield _row(interaction, explain=explain)
 

@@ -6,16 +6,18 @@ from prometheus_client import CollectorRegistry
 
 from tracescore.config import Config
 from tracescore.drift.anchors import Anchors, Rescore, read_anchors
-from tracescore.drift.watch import DriftWatch
+from tracescore.drift.watch import DriftWatch, GoldFell
 from tracescore.model import Clock
 
 
-def build_watch(config: Config, registry: CollectorRegistry, clock: Clock, rescore: Rescore) -> DriftWatch | None:
+def build_watch(
+    config: Config, registry: CollectorRegistry, clock: Clock, rescore: Rescore, gold_fell: GoldFell
+) -> DriftWatch | None:
     """What watches for changes, if anything is to; UsageError when the anchors cannot be read."""
     settings = config.drift
     if not settings.detector:
         return None
-    watch = DriftWatch(registry, settings, config.sampling, config.measures, clock)
+    anchors = None
     if settings.anchors:
-        watch.anchors = Anchors(read_anchors(settings.anchors), rescore, clock, settings.anchor_deadline)
-    return watch
+        anchors = Anchors(read_anchors(settings.anchors), rescore, clock, settings.anchor_deadline)
+    return DriftWatch(registry, settings, config.sampling, config.measures, clock, anchors, gold_fell)

@@ -24,6 +24,7 @@ from tracescore.drift.detector import Detector
 from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference
 from tracescore.drift.family import Family, FamilyState, Population, Watched
 from tracescore.drift.observations import MEASURES, NAMES, Against, Kind, Name
+from tracescore.exporters import Continuing
 from tracescore.model import Clock, Measure, Result
 from tracescore.spool.state import Persisted, StateCodec
 
@@ -53,8 +54,8 @@ class DriftState(Persisted):
     anchors: AnchorsState | None
 
 
-class DriftWatch:
-    """See the module. `anchors` and `gold_fell` may be set once they are there."""
+class DriftWatch(Continuing):
+    """See the module."""
 
     name = "drift"
     codec = StateCodec(DriftState)
@@ -66,11 +67,12 @@ class DriftWatch:
         sampling: SamplingConfig,
         measures: Sequence[Measure],
         clock: Clock,
+        anchors: Anchors | None = None,
+        gold_fell: GoldFell = lambda _: False,
     ) -> None:
         self._settings, self._clock = settings, clock
         self.family = Family(settings, sampling, measures)
-        self.anchors: Anchors | None = None
-        self.gold_fell: GoldFell = lambda _: False
+        self.anchors, self._gold_fell = anchors, gold_fell
         self._told: dict[tuple[Population, Kind], _Told] = {}
         self._unwatched = Counter(
             "tracescore_drift_unwatched_results",
@@ -86,9 +88,6 @@ class DriftWatch:
         if judge and judge != self.family.judge and self.anchors is not None:
             self.anchors.forget()
         self._look()
-
-    async def close(self) -> None:
-        """Nothing to release."""
 
     # ---------------------------------------------------------------- what the detectors say
 
@@ -145,7 +144,7 @@ class DriftWatch:
         moved = [kind.name for kind in told if kind.against == "baseline"]
         since = min((when.onset for when in told.values()), default=self._clock() - _WEEK)
         flat = [name for name, each in baselines.items() if name not in moved and self._is_flat(each, since)]
-        fell = self.gold_fell(population)
+        fell = self._gold_fell(population)
         return diagnose(moved, flat, baselines, judge=verdict == "judge", gold_fell=fell)
 
     def _is_flat(self, detector: Detector, since: float) -> bool:
@@ -313,9 +312,6 @@ class DriftWatch:
             key = (service, environment), Kind(name, against)
             if key in known:  # it may not be configured any more
                 self._told[key] = _Told(at, onset)
-
-    def refill(self, result: Result) -> None:
-        """The state holds everything already."""
 
 
 _GAUGES: Mapping[str, str] = {

@@ -1,54 +1,25 @@
-"""Where scores go. An exporter of a new kind is one file and one row of the table below."""
+"""Where scores go. An exporter of a new kind is one file and one row of the table below.
+
+Its class says what becomes of it: one that derives from `Continuing` is persisted, one that derives from `Delivering`
+is owed what it has not delivered, and any other one is shown recent results again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
 
 from prometheus_client import CollectorRegistry
 
 from tracescore.config import Config, ForwardConfig, OtlpExporterConfig
+from tracescore.exporters.kinds import Continuing, Delivering, Exporter
 from tracescore.exporters.otlp.exporter import OtlpExporter
 from tracescore.exporters.phoenix import PhoenixExporter
 from tracescore.exporters.prometheus.exporter import PrometheusExporter
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.hold import Hold
-from tracescore.model import Clock, RawSpan, Result
-from tracescore.spool.state import Part
+from tracescore.model import Clock, RawSpan
 
-
-class Exporter(Protocol):
-    """Takes results to one place."""
-
-    async def export(self, result: Result) -> None:
-        """Takes one result. Never waits for a slow or dead destination."""
-        ...
-
-    async def close(self) -> None:
-        """Delivers what is waiting, within a deadline of its own; may be called twice."""
-        ...
-
-
-@runtime_checkable
-class Continuing(Exporter, Part, Protocol):
-    """One with figures of its own, which go on after a restart."""
-
-    name: str
-
-    def refill(self, result: Result) -> None:
-        """Is shown a recent result that the figures hold already."""
-        ...
-
-
-@runtime_checkable
-class Delivering(Exporter, Protocol):
-    """One whose destination may be away for a while. What it has not brought to an end it is given again."""
-
-    name: str
-    settled: Callable[[Result], None]
-    """To be called for every result that has been delivered or given up; replaced by the service."""
-    kept: bool
-    """Whether what is left at the end is kept for a next process; set by the service."""
+__all__ = ["EXPORTERS", "Continuing", "Delivering", "Exporter", "build_exporters", "build_forwarder", "build_hold"]
 
 
 def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter:
@@ -57,7 +28,7 @@ def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Ex
 
 def _otlp(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
     settings = config.exporters.otlp or _beside_forward(config.exporters.forward)
-    return OtlpExporter(settings, registry) if settings else None
+    return OtlpExporter(settings, registry, kept=config.spool.path is not None) if settings else None
 
 
 def _beside_forward(forward: ForwardConfig | None) -> OtlpExporterConfig | None:
@@ -70,8 +41,9 @@ def _beside_forward(forward: ForwardConfig | None) -> OtlpExporterConfig | None:
 
 
 def _phoenix(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
-    settings, language_model = config.exporters.phoenix, config.judge.kind != "embedded"
-    return PhoenixExporter(settings, registry, language_model=language_model) if settings else None
+    settings, kept = config.exporters.phoenix, config.spool.path is not None
+    language_model = config.judge.kind != "embedded"
+    return PhoenixExporter(settings, registry, language_model=language_model, kept=kept) if settings else None
 
 
 EXPORTERS: dict[str, Callable[[Config, CollectorRegistry, Clock], Exporter | None]] = {

@@ -6,7 +6,7 @@ replaced by itself. Phoenix takes annotations only of spans it knows, so scores 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -14,6 +14,7 @@ from prometheus_client import CollectorRegistry
 
 from tracescore.config import PhoenixExporterConfig
 from tracescore.exporters.delivery import DEFAULT_LIMITS, Answer, DeliveryMetrics, DeliveryQueue, Dropped, Limits
+from tracescore.exporters.kinds import Delivering
 from tracescore.exporters.otlp.messages import explanation
 from tracescore.exporters.posting import Poster
 from tracescore.model import Result, Score
@@ -29,7 +30,7 @@ DROPPED: tuple[Dropped, ...] = (
 )
 
 
-class PhoenixExporter:
+class PhoenixExporter(Delivering):
     """Sends scores to one Phoenix; what could not be scored has no value, and so no annotation."""
 
     name = "phoenix"
@@ -41,8 +42,10 @@ class PhoenixExporter:
         limits: Limits = DEFAULT_LIMITS,
         *,
         language_model: bool,
+        kept: bool = False,
     ) -> None:
         """`language_model`: whether the judge is one. UsageError when the key cannot be read."""
+        super().__init__(kept=kept)
         headers = {"content-type": "application/json"}
         if settings.api_key is not None:
             headers["authorization"] = f"Bearer {settings.api_key.read('exporters.phoenix.api_key')}"
@@ -50,8 +53,6 @@ class PhoenixExporter:
         self._url = f"{settings.endpoint.rstrip('/')}/v1/span_annotations?sync=true"
         self._poster = Poster(headers, settings.timeout)
         self._explanations = settings.explanations
-        self.settled: Callable[[Result], None] = lambda _: None
-        self.kept = False
         self._kind = "LLM" if language_model else "CODE"
         metrics = DeliveryMetrics("phoenix", "Annotations", registry, DROPPED).queue("phoenix")
         self._queue: DeliveryQueue[bytes] = DeliveryQueue(metrics, self._attempt, len, limits)

@@ -6,21 +6,34 @@ from collections.abc import Callable, Sequence
 
 from prometheus_client import CollectorRegistry, Counter
 
+from tracescore.config import Config
+from tracescore.gold.run import Evaluate
 from tracescore.gold.runner import GoldRunner
+from tracescore.gold.series import GoldSeries
 from tracescore.gold.trace_ids import Marks
-from tracescore.model import Interaction
+from tracescore.model import Clock, Interaction
 
 Admits = Callable[[bytes], bool]
 """Whether the spans of a trace (16 bytes of id) are wanted."""
 
 
+def build_gold(
+    config: Config, judge: str, evaluate: Evaluate, ready: Callable[[], bool], registry: CollectorRegistry, clock: Clock
+) -> GoldTraffic:
+    """With a runner and its series where the configuration has a gold set; see `GoldRunner` for what it needs."""
+    runner, salt = None, config.sampling.salt
+    if config.gold is not None:
+        runner = GoldRunner(config.gold, config.spool.path, Marks(salt), judge, evaluate, clock, ready)
+        GoldSeries(runner, registry)
+    return GoldTraffic(salt, runner, registry)
+
+
 class GoldTraffic:
     """Asked about every trace that was read. `runner` is there in the process that runs a gold set."""
 
-    def __init__(self, salt: str, build: Callable[[Marks], GoldRunner | None], registry: CollectorRegistry) -> None:
+    def __init__(self, salt: str, runner: GoldRunner | None, registry: CollectorRegistry) -> None:
         """`salt` is what all replicas have in common."""
-        self._marks = Marks(salt)
-        self.runner = build(self._marks)
+        self._marks, self.runner = Marks(salt), runner
         self._read = Counter(
             "tracescore_gold_traces",
             "Traces of gold requests that were read and not counted as live: taken as answers, or only kept out.",

@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry, Counter
 from tracescore.model import REMEMBERED_TRACES, Interaction, State, Trace
 
 
-class Once:
+class Deduplication:
     """Remembers what has been read, by trace, up to a fixed number of traces."""
 
     def __init__(self, registry: CollectorRegistry) -> None:

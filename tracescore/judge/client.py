@@ -56,8 +56,8 @@ class OpenAIJudge:
         self._chat = Chat(settings, self._name, self._endpoint, registry)
         self._cache: Cache[tuple[Any, str]] = Cache(CACHE_SIZE)
         prompts = ".".join(str(prompt.version) for prompt in PROMPTS.values())
-        self.epochs = Epochs(self._name, prompts, embedder.name if embedder else "none", settings.parameters, registry)
-        self.epochs.on_step = self._cache.clear
+        vectors = embedder.name if embedder else "none"
+        self.epochs = Epochs(self._name, prompts, vectors, settings.parameters, registry, self._cache.clear)
         self._embedder = embedder
         self._recognise_embedder()
         self._drops = Counter(

@@ -67,13 +67,18 @@ class Epochs:
     """The current epoch of one judge, shown in tracescore_judge_info."""
 
     def __init__(
-        self, judge: str, prompts: str, embedder: str, parameters: Mapping[str, object], registry: CollectorRegistry
+        self,
+        judge: str,
+        prompts: str,
+        embedder: str,
+        parameters: Mapping[str, object],
+        registry: CollectorRegistry,
+        on_step: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_step` is called with every new epoch."""
         self.number = 0
         self.model = ""
-        self.on_step: Callable[[], None] | None = None
-        self.on_change: Callable[[bytes], None] | None = None
-        """Told what `resume` will want to know, whenever that is something new."""
+        self._on_step = on_step
         self.judge = judge
         self._embedder = embedder
         self._identity: Identity | None = None
@@ -93,6 +98,14 @@ class Epochs:
         """Whether the latest interaction was answered by the model of this epoch."""
         return self._times == 0
 
+    def state(self) -> bytes | None:
+        """What `resume` will want to know; None while nothing is known."""
+        if not (self.model or self.number or self._identity):
+            return None
+        prompts, parameters = self._fixed
+        numbers = self._identity.numbers if self._identity else None
+        return orjson.dumps(_CODEC.plain(EpochState(self.number, self.model, prompts, numbers, parameters)))
+
     def resume(self, saved: bytes) -> None:
         """Goes on where an earlier process was; a step further when prompts, parameters or embedder have changed.
 
@@ -105,18 +118,18 @@ class Epochs:
         if (state.prompts, state.parameters) != self._fixed or (answers and known and not answers.same(known)):
             self._identity = answers or known
             self._step(self.model)
-        self._changed()
+        self._show()
 
     def begin_after(self, latest: int) -> None:
         """Begins the epoch after `latest`, for nobody knows whether the judge is still the one that gave its scores."""
         self.number = latest + 1
-        self._changed()
+        self._show()
 
     def note(self, model: str) -> None:
         """To be told, once per interaction, which model answered it first."""
         if not self.model:
             self.model = model
-            self._changed()
+            self._show()
         elif model == self.model:
             self._candidate, self._times = "", 0
         else:
@@ -132,7 +145,7 @@ class Epochs:
             return
         self._identity = identity
         if known is None:
-            self._changed()
+            self._show()
         else:
             self._step(self.model)
 
@@ -142,18 +155,8 @@ class Epochs:
         _log.warning(
             'event=judge_changed judge="%s" epoch=%d fingerprint=%s', self.judge, self.number, self.fingerprint
         )
-        self._changed()
-        if self.on_step is not None:
-            self.on_step()
-
-    def _changed(self) -> None:
         self._show()
-        if self.on_change is not None:
-            prompts, parameters = self._fixed
-            numbers = self._identity.numbers if self._identity else None
-            self.on_change(
-                orjson.dumps(_CODEC.plain(EpochState(self.number, self.model, prompts, numbers, parameters)))
-            )
+        self._on_step()
 
     def _show(self) -> None:
         self._info.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,6 +18,7 @@ from tracescore.exporters.prometheus.histogram import Buckets, BucketsState
 from tracescore.model import (
     FAIL_REASONS,
     MEASURES,
+    OUTCOMES,
     SHED_REASONS,
     SKIP_REASONS,
     STATES,
@@ -32,6 +34,8 @@ from tracescore.model import (
     outcome_of,
 )
 from tracescore.spool.state import Persisted, StateCodec
+
+_log = logging.getLogger("tracescore.service")
 
 Ending = tuple[Outcome, Reason | Literal[""]]
 """An outcome and its reason; a score has none."""
@@ -146,6 +150,12 @@ class Ledger:
             for measure in MEASURES
             if self._started[measure]
         }
+
+    def say(self) -> None:
+        """Logs the last line: what was started is what was scored, unscored, skipped or shed, or the line shows it."""
+        for measure, tally in self.evaluations().items():
+            ends = " ".join(f"{outcome}={tally.total(outcome)}" for outcome in OUTCOMES)
+            _log.info("event=stopped measure=%s %s pending=%d", measure, ends, tally.pending)
 
     def collect(self) -> Sequence[Metric]:
         """All families at one moment; called by the registry."""

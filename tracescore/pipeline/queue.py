@@ -26,7 +26,7 @@ class Room:
         return True
 
 
-class Pending:
+class Queue:
     """First in, first out. `room` is asked where interactions are read: what waits after a restart always fits."""
 
     def __init__(self, settings: EvaluatorsConfig, registry: CollectorRegistry) -> None:

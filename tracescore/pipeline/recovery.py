@@ -1,10 +1,14 @@
-"""What a restart takes up again, in the order in which it had happened."""
+"""What a restart takes up again, in the order in which it had happened.
+
+What cannot be taken up costs itself: it is lost, counted and said once, and the rest goes on.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 import orjson
@@ -12,9 +16,13 @@ import orjson
 from tracescore.assembly import Assembly, put_together
 from tracescore.exporters import Continuing, Delivering, Exporter
 from tracescore.exporters.relay.hold import Hold
-from tracescore.interactions.deduplication import Once
-from tracescore.model import Interaction, Measure, RawTrace
+from tracescore.interactions.deduplication import Deduplication
+from tracescore.judge.epoch import Epochs
+from tracescore.model import Interaction, Measure, State
+from tracescore.pipeline.defects import Defects
 from tracescore.pipeline.ledger import Ledger
+from tracescore.pipeline.queue import Queue
+from tracescore.pipeline.reader import TraceReader
 from tracescore.spool.changes import Lost
 from tracescore.spool.state import Part
 from tracescore.spool.stored import COUNTED_ANEW, Known, Past, Stored
@@ -23,110 +31,152 @@ _log = logging.getLogger("tracescore.spool")
 
 _LEDGER = "ledger"
 
-Read = Callable[[RawTrace], Iterable[Interaction]]
-"""Reads a trace again, counting nothing."""
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What changes take effect on, and what a restart puts back."""
+
+    assembly: Assembly
+    deduplication: Deduplication
+    ledger: Ledger
+    queue: Queue
+    exporters: Sequence[Exporter]
+    hold: Hold | None = None
+    epochs: Epochs | None = None
+
+    def persisted(self) -> dict[str, Part]:
+        """Those whose figures go on, by name."""
+        return {_LEDGER: self.ledger} | {each.name: each for each in self.exporters if isinstance(each, Continuing)}
 
 
-def totals(ledger: Ledger, exporters: Sequence[Exporter]) -> bytes:
+def totals(parts: Parts) -> bytes:
     """What all counters that go on after a restart show at this moment."""
-    return orjson.dumps({name: part.codec.plain(part.state()) for name, part in _parts(ledger, exporters).items()})
+    return orjson.dumps({name: part.codec.plain(part.state()) for name, part in parts.persisted().items()})
 
 
-def _parts(ledger: Ledger, exporters: Sequence[Exporter]) -> dict[str, Part]:
-    return {_LEDGER: ledger} | {each.name: each for each in exporters if isinstance(each, Continuing)}
+class Recovery:
+    """One start over what an earlier process left."""
+
+    def __init__(self, stored: Stored, parts: Parts, measures: Sequence[Measure], defects: Defects) -> None:
+        self._stored, self._parts, self._measures, self._defects = stored, parts, measures, defects
+        self._anew: set[str] = set()
+        """Names of the parts whose totals are not there: everything is counted by them again."""
+
+    async def resume_counts(self) -> list[Known]:
+        """Puts ledger, windows and recent results back, and gives the interactions that wait for the judge.
+
+        What the totals hold is shown to the windows and the page; what was committed after them is counted now, and
+        so is everything by a part whose totals cannot be read.
+        """
+        self._resume_hold()  # first: what is owed may be about a span that is kept back
+        self._resume_totals()
+        waiting = []
+        for known in self._stored.interactions():
+            self._parts.deduplication.resume(known.trace_id.hex(), known.span_id, known.state)
+            if not known.counted or _LEDGER in self._anew:
+                self._count(known)
+            if known.disposition == "waiting":
+                waiting.append(known)
+        for past in self._stored.results():
+            if not past.counted or _LEDGER in self._anew:
+                self._parts.ledger.finished(past.result)
+            for exporter in self._parts.exporters:
+                try:
+                    await self._show(past, exporter)
+                except Exception as error:  # noqa: BLE001 - an exporter that cannot take it misses it, and no start is lost
+                    self._defects.count("exporters", error, once_for=f"refill of {type(exporter).__name__}")
+        return waiting
+
+    async def _show(self, past: Past, exporter: Exporter) -> None:
+        if isinstance(exporter, Delivering):
+            wanted = exporter.name in past.owed
+        elif isinstance(exporter, Continuing):
+            wanted = not past.counted or exporter.name in self._anew
+        else:
+            wanted = past.whole
+        if wanted:
+            await exporter.export(past.result)
+        elif isinstance(exporter, Continuing):
+            exporter.refill(past.result)
+
+    def _resume_totals(self) -> None:
+        found = self._stored.totals
+        self._anew = {_LEDGER} - set(found)
+        for name, part in self._parts.persisted().items():
+            if name in found:
+                try:
+                    part.resume(part.codec.load(found[name]))
+                except Exception as error:  # noqa: BLE001 - whatever is wrong with them, they cost no start
+                    self._stored.unreadable(f"totals of {name}", f"{COUNTED_ANEW} ({type(error).__name__})")
+                    self._anew.add(name)
+
+    def _count(self, known: Known) -> None:
+        ledger, interaction = self._parts.ledger, _unread(known, known.state)
+        if known.disposition not in ("known", "lost"):
+            ledger.read(interaction)
+        if known.disposition in ("queue_full", "lost"):
+            ledger.shed(interaction, self._measures, "queue_full" if known.disposition == "queue_full" else "shutdown")
+
+    def resume_assembly(self, waiting: Iterable[Known]) -> None:
+        """Puts back the traces that wait for more spans, those lately closed, and what is remembered of others.
+
+        Of those that were read, spans that are kept back go on, but for those that `waiting` interactions are about.
+        """
+        assembly, read = self._parts.assembly, dict[bytes, set[str]]()
+        for trace_id, at, ids in self._stored.gone():
+            assembly.resume_gone(trace_id, ids, at)
+            read[trace_id] = set()
+        for held in self._stored.closed():
+            assembly.resume_closed(held.spans, held.logs, held.at)
+            read[(held.spans or held.logs)[0].trace_id] = set()
+        for held in self._stored.requests():
+            assembly.resume(held.spans, held.logs, held.at)
+            for trace_id in {each.trace_id for each in held.spans} | {each.trace_id for each in held.logs}:
+                read.pop(trace_id, None)  # it is read again
+        for known in waiting:
+            read.get(known.trace_id, set()).add(known.span_id)
+        if self._parts.hold is not None:
+            for trace_id, targets in read.items():
+                self._parts.hold.read(trace_id, targets)
+
+    def _resume_hold(self) -> None:
+        """Keeps spans back that an earlier process kept back and did not pass on."""
+        spans, hold = 0, self._parts.hold
+        for span, at in self._stored.withheld():
+            spans += 1
+            if hold is not None:
+                hold.take([span], at)
+        if spans and hold is None:
+            advice = "exporters.forward.attach: hold passes them on"
+            _log.warning('event=spans_kept_back spans=%d advice="%s"', spans, advice)
+
+    def wait_again(self, waiting: Iterable[Known], reader: TraceReader) -> Iterator[Lost]:
+        """Lets interactions wait again, read from the very pieces as before; gives those that are lost."""
+        order = sorted(waiting, key=lambda known: (known.at, known.trace_id, known.read_op))
+        for _, group in groupby(order, key=lambda known: (known.trace_id, known.read_op)):
+            batch = list(group)
+            found = self._read_again(batch[0], reader)
+            for known in batch:
+                if again := found.get(known.span_id):
+                    interaction = dataclasses.replace(again, weight=known.weight, rule=known.rule)
+                    self._parts.ledger.started(interaction, self._measures, known.at)
+                    self._parts.queue.put(interaction)
+                else:
+                    _log.warning("event=interaction_lost trace_id=%s span_id=%s", known.trace_id.hex(), known.span_id)
+                    self._parts.ledger.shed(_unread(known), self._measures, "shutdown")
+                    yield Lost(known.trace_id, known.span_id)
+
+    def _read_again(self, known: Known, reader: TraceReader) -> dict[str, Interaction]:
+        """The interactions of its trace, by span; none where it cannot be read any more."""
+        try:
+            held = self._stored.pieces_of(known)
+            found = reader.interactions(put_together(held.spans, held.logs)) if held.spans or held.logs else []
+        except Exception as error:  # noqa: BLE001 - one bad trace costs itself, and no start
+            self._defects.count("interactions", error, once_for="reading again")
+            return {}
+        return {each.span_id: each for each in found}
 
 
-async def resume_counts(
-    stored: Stored, ledger: Ledger, once: Once, exporters: Sequence[Exporter], measures: Sequence[Measure]
-) -> list[Known]:
-    """Puts ledger, windows and recent results back, and gives the interactions that wait for the judge.
-
-    What the totals hold is shown to the windows and the page; what was committed after them is counted now, and so is
-    everything by a part whose totals cannot be read.
-    """
-    anew = _resume_totals(stored, ledger, exporters)
-    waiting = []
-    for known in stored.interactions():
-        trace_id = known.trace_id.hex()
-        once.resume(trace_id, known.span_id, known.state)
-        if not known.counted or _LEDGER in anew:
-            _count(ledger, known, Interaction(trace_id, known.span_id, known.state, None, None), measures)
-        if known.fate == "waiting":
-            waiting.append(known)
-    for past in stored.results():
-        if not past.counted or _LEDGER in anew:
-            ledger.finished(past.result)
-        for exporter in exporters:
-            if isinstance(exporter, Delivering):
-                wanted = exporter.name in past.owed
-            else:
-                wanted = _anew(past, exporter, anew) if isinstance(exporter, Continuing) else past.whole
-            if wanted:
-                await exporter.export(past.result)
-            elif isinstance(exporter, Continuing):
-                exporter.refill(past.result)
-    return waiting
-
-
-def _resume_totals(stored: Stored, ledger: Ledger, exporters: Sequence[Exporter]) -> set[str]:
-    """Puts the totals of every part back; the names of those that have to count anew as theirs cannot be read."""
-    anew = {_LEDGER} - set(stored.totals)
-    for name, part in _parts(ledger, exporters).items():
-        if name in stored.totals:
-            try:
-                state = part.codec.load(stored.totals[name])
-            except ValueError as error:
-                stored.unreadable(f"totals of {name}", f"{COUNTED_ANEW} ({type(error).__name__})")
-                anew.add(name)
-            else:
-                part.resume(state)
-    return anew
-
-
-def _anew(past: Past, part: Continuing, anew: Collection[str]) -> bool:
-    return not past.counted or part.name in anew
-
-
-def _count(ledger: Ledger, known: Known, interaction: Interaction, measures: Sequence[Measure]) -> None:
-    if known.fate not in ("known", "lost"):
-        ledger.read(interaction)
-    if known.fate in ("queue_full", "lost"):
-        ledger.shed(interaction, measures, "queue_full" if known.fate == "queue_full" else "shutdown")
-
-
-def resume_assembly(stored: Stored, assembly: Assembly) -> None:
-    """Puts back the traces that wait for more spans, those lately closed, and what is remembered of others."""
-    for trace_id, at, ids in stored.gone():
-        assembly.resume_gone(trace_id, ids, at)
-    for held in stored.closed():
-        assembly.resume_closed(held.spans, held.logs, held.at)
-    for held in stored.requests():
-        assembly.resume(held.spans, held.logs, held.at)
-
-
-def resume_hold(stored: Stored, hold: Hold | None) -> None:
-    """Keeps spans back that an earlier process kept back and did not pass on."""
-    spans = 0
-    for span, at in stored.withheld():
-        spans += 1
-        if hold is not None:
-            hold.take([span], at)
-    if spans and hold is None:
-        _log.warning('event=spans_kept_back spans=%d advice="exporters.forward.attach: hold passes them on"', spans)
-
-
-def reread(stored: Stored, waiting: Iterable[Known], read: Read) -> Iterator[tuple[Known, Interaction | Lost]]:
-    """Reads the interactions that wait from the very pieces they were read from before."""
-    order = sorted(waiting, key=lambda known: (known.at, known.trace_id, known.read_op))
-    for _, group in groupby(order, key=lambda known: (known.trace_id, known.read_op)):
-        batch = list(group)
-        held = stored.pieces_of(batch[0])
-        found: dict[str, Interaction] = {}
-        if held.spans or held.logs:
-            found = {each.span_id: each for each in read(put_together(held.spans, held.logs))}
-        for known in batch:
-            if again := found.get(known.span_id):
-                yield known, dataclasses.replace(again, weight=known.weight, rule=known.rule)
-            else:
-                _log.warning("event=interaction_lost trace_id=%s span_id=%s", known.trace_id.hex(), known.span_id)
-                yield known, Lost(known.trace_id, known.span_id)
+def _unread(known: Known, state: State = "complete") -> Interaction:
+    """As much of an interaction as counting it needs."""
+    return Interaction(known.trace_id.hex(), known.span_id, state, None, None)

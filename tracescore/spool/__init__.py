@@ -11,8 +11,7 @@ Without `spool.path` the same calls take effect at once and nothing is kept.
 from __future__ import annotations
 
 import logging
-from asyncio import Future
-from collections.abc import Callable
+from collections.abc import Awaitable
 from pathlib import Path
 from typing import Protocol
 
@@ -21,7 +20,7 @@ from prometheus_client import CollectorRegistry
 from tracescore.config import SpoolConfig
 from tracescore.spool.changes import Change
 from tracescore.spool.stored import Stored
-from tracescore.spool.writer import FileSpool
+from tracescore.spool.writer import Effect, FileSpool
 
 _log = logging.getLogger("tracescore.spool")
 
@@ -43,19 +42,18 @@ class Spool(Protocol):
         """Opens the file and gives what an earlier process left; UsageError when that is not possible."""
         ...
 
-    def start(self) -> None:
-        """Begins to commit; to be called in the event loop in which changes take effect."""
+    def start(self, take_effect: Effect) -> None:
+        """Begins to commit; every change is then given to `take_effect`, in the event loop that runs now."""
         ...
 
     def room(self) -> bool:
         """False when senders must come back later: the file has its full size, or cannot be written."""
         ...
 
-    def commit(self, change: Change, apply: Callable[[], None]) -> Future[None] | None:
-        """Commits the change, then calls `apply`; done when that is done.
+    def commit(self, change: Change) -> Awaitable[None]:
+        """Commits the change; done when it has taken effect, which it does also when nobody waits for it any more.
 
-        None when it is done already. SpoolError when a refusable change could not be written; others are tried
-        until they can.
+        SpoolError when a refusable change could not be written; others are tried until they can.
         """
         ...
 
@@ -78,17 +76,17 @@ class MemorySpool:
         """Says what it means to have no file."""
         _log.info('event=memory_only detail="a restart loses what waits and starts all counters at 0; see spool.path"')
 
-    def start(self) -> None:
+    def start(self, take_effect: Effect) -> None:
         """Nothing to begin."""
+        self._take_effect = take_effect
 
     def room(self) -> bool:
         """The memory has limits of its own."""
         return True
 
-    def commit(self, change: Change, apply: Callable[[], None]) -> None:
+    async def commit(self, change: Change) -> None:
         """Takes effect at once."""
-        del change
-        apply()
+        self._take_effect(change)
 
     def note(self, change: Change) -> None:
         """Nothing is kept."""

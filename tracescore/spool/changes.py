@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, Protocol
 
-from tracescore.model import RawLog, RawSpan, Result, State
+from tracescore.model import Interaction, RawLog, RawSpan, Result, State
 from tracescore.net.wire import Withheld
 from tracescore.spool.codec import brief, encode, encode_envelope
 
-Fate = Literal["waiting", "left_out", "queue_full", "known", "done", "lost"]
+Disposition = Literal["waiting", "left_out", "queue_full", "known", "done", "lost"]
 """What became of an interaction when it was read: it waits for the judge, sampling left it out, too many waited
 already, or it was a later reading of one that was known. `done` once its result is there; `lost` when it waited at
 the start and could not be read from its pieces again."""
@@ -125,7 +125,7 @@ class Decided:
 
     span_id: str
     state: State
-    fate: Fate
+    disposition: Disposition
     weight: float = 1.0
     rule: str = "default"
 
@@ -152,16 +152,20 @@ class Gone:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Traces that were read, and traces that left the assembly."""
+    """Traces that were read, and traces that left the assembly.
+
+    `fresh` are the new interactions of them, as sampling wants them: for the memory, as the file has their pieces.
+    """
 
     traces: Sequence[TraceRead]
     gone: Sequence[Gone]
+    fresh: Sequence[tuple[Interaction, Disposition]] = ()
     refusable: bool = False
 
     def write(self, tables: Tables, op: int) -> None:
         """Adds interactions; pieces that nothing needs any more go."""
         rows = [
-            (trace.trace_id, i.span_id, i.state, i.fate, i.weight, i.rule, trace.op, op, trace.closed_at)
+            (trace.trace_id, i.span_id, i.state, i.disposition, i.weight, i.rule, trace.op, op, trace.closed_at)
             for trace in self.traces
             for i in trace.interactions
         ]

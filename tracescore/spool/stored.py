@@ -14,7 +14,7 @@ import orjson
 
 from tracescore.model import RawLog, RawSpan, Result, State
 from tracescore.net.wire import Withheld
-from tracescore.spool.changes import SPAN, TOTALS, Fate
+from tracescore.spool.changes import SPAN, TOTALS, Disposition
 from tracescore.spool.codec import decode, decode_envelope
 
 _log = logging.getLogger("tracescore.spool")
@@ -35,7 +35,7 @@ class Known(NamedTuple):
     trace_id: bytes
     span_id: str
     state: State
-    fate: Fate
+    disposition: Disposition
     weight: float
     rule: str
     read_op: int

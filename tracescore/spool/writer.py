@@ -33,13 +33,16 @@ _LAST_ATTEMPTS = 5.0
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
 
+Effect = Callable[[Change], None]
+"""What a change does in memory, once it is on the disk."""
+
+
 @dataclass(slots=True)
 class _Waiting:
-    """A change in the queue, and what happens once it is written. `done` is None when nobody waits for it."""
+    """A change in the queue. `done` is None when nobody waits for it."""
 
     number: int
     change: Change
-    apply: Callable[[], None]
     done: asyncio.Future[None] | None
 
 
@@ -65,9 +68,9 @@ class FileSpool:
         self.applied = self._numbered = file.last_op()
         return Stored(file.db, self._metrics.errors["unreadable"].inc)
 
-    def start(self) -> None:
+    def start(self, take_effect: Effect) -> None:
         """Begins to commit; changes take effect in the event loop that runs now."""
-        self._loop = asyncio.get_running_loop()
+        self._loop, self._effect = asyncio.get_running_loop(), take_effect
         self._thread = threading.Thread(target=self._work, name="spool", daemon=True)
         self._thread.start()
 
@@ -75,15 +78,15 @@ class FileSpool:
         """Whether more may come."""
         return self._trouble is None and self._file is not None and self._file.used < self._max_size
 
-    def commit(self, change: Change, apply: Callable[[], None]) -> asyncio.Future[None]:
-        """Commits the change, then calls `apply` in the event loop."""
+    def commit(self, change: Change) -> asyncio.Future[None]:
+        """Commits the change; done when it has taken effect."""
         done = asyncio.get_running_loop().create_future()
-        self._put(change, apply, done)
+        self._put(change, done)
         return done
 
     def note(self, change: Change) -> None:
         """Commits a change for which nobody waits."""
-        self._put(change, _nothing, None)
+        self._put(change, None)
 
     async def close(self) -> None:
         """Commits what is waiting and closes the file; gives up after a few seconds while that is not possible."""
@@ -104,9 +107,9 @@ class FileSpool:
 
     # ---------------------------------------------------------------- in the event loop
 
-    def _put(self, change: Change, apply: Callable[[], None], done: asyncio.Future[None] | None) -> None:
+    def _put(self, change: Change, done: asyncio.Future[None] | None) -> None:
         self._numbered += 1
-        self._queue.put(_Waiting(self._numbered, change, apply, done))
+        self._queue.put(_Waiting(self._numbered, change, done))
 
     def _take_effect(self, group: Sequence[_Waiting], error: SpoolError | None) -> None:
         """Ends changes, in the order in which they were committed."""
@@ -115,7 +118,7 @@ class FileSpool:
             if error is None:
                 self.applied = each.number
                 try:
-                    each.apply()
+                    self._effect(each.change)
                 except Exception as defect:  # noqa: BLE001 - told to whoever waits; the others must not suffer
                     failed = defect
             if each.done is None or each.done.done():
@@ -249,7 +252,3 @@ class _Metrics:
         """Counts a transaction."""
         self._commits.inc()
         self._durations.observe(seconds)
-
-
-def _nothing() -> None:
-    """What happens after a change that is only kept."""

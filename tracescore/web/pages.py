@@ -61,7 +61,7 @@ class Pages:
     `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
     convention, the setting that makes it record content; `changes` is what watches for changes, if anything does;
-    `asked` is what asks people for labels, if anything does.
+    `asked` is what asks people for labels, if anything does; `gold` tells of the gold set, if there is one.
     Raises UsageError when the token cannot be read.
     """
 
@@ -77,6 +77,7 @@ class Pages:
         switch: Callable[[str], str],
         changes: Changes | None = None,
         asked: labels.Labels | None = None,
+        gold: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         self._guard = Guard(settings)
         self._labels = labels.LabelPages(asked, self._guard.form)
@@ -88,8 +89,7 @@ class Pages:
         self._switch = switch
         self._changes = changes
         self._recent = Recent(settings.keep)
-        self.gold: Callable[[], Mapping[str, Any]] | None = None
-        """Gives what is known of the gold set, where there is one; set by the service."""
+        self._gold = gold
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
         )
@@ -133,8 +133,8 @@ class Pages:
             return await self._label(request)
         if request.path == "/":
             return self._overview(request.query)
-        if request.path == GOLD_PATH and self.gold is not None:
-            return html(200, page("gold.html", **self.gold()))
+        if request.path == GOLD_PATH and self._gold is not None:
+            return html(200, page("gold.html", **self._gold()))
         return self._trace(request.path)
 
     def _overview(self, query: str) -> Response:
@@ -146,7 +146,7 @@ class Pages:
         silent = views.silent_conventions(self._recent.results())
         about = {
             "now": self._clock(),
-            "gold": GOLD_PATH if self.gold is not None else None,
+            "gold": GOLD_PATH if self._gold is not None else None,
             "keep": self._keep,
             "endpoints": self._endpoints,
             "targets": self._targets,

@@ -25,6 +25,7 @@ from tracescore.exporters.delivery import (
     Dropped,
     Limits,
 )
+from tracescore.exporters.kinds import Delivering
 from tracescore.exporters.otlp.messages import (
     delivered,
     evaluation_events,
@@ -49,7 +50,7 @@ Build = Callable[[Iterable[Any]], ExportRequest]
 SIGNALS: dict[ExportSignal, Build] = {"traces": traces_request, "logs": logs_request}
 
 
-class OtlpExporter:
+class OtlpExporter(Delivering):
     """Sends evaluation spans and events to one OTLP endpoint."""
 
     name = "otlp"
@@ -60,14 +61,15 @@ class OtlpExporter:
         registry: CollectorRegistry,
         limits: Limits = DEFAULT_LIMITS,
         timing: Timing = REAL_TIME,
+        *,
+        kept: bool = False,
     ) -> None:
         """UsageError when a header's secret cannot be read."""
+        super().__init__(kept=kept)
         headers = {name: secret.read(f"exporters.otlp.headers.{name}") for name, secret in settings.headers.items()}
         kind = HttpTransport if settings.protocol == "http" else GrpcTransport
         self._transport: Transport = kind(settings, headers)
         self._explanations = settings.explanations
-        self.settled: Callable[[Result], None] = lambda _: None
-        self.kept = False
         metrics = DeliveryMetrics("otlp", "Spans and log records", registry, DROPPED, tuple(SIGNALS))
         self._queues = {
             signal: DeliveryQueue(metrics.queue("otlp", signal), self._attempt(signal, build), _bytes, limits, timing)

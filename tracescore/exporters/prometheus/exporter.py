@@ -16,6 +16,7 @@ from pydantic import NonNegativeFloat
 
 from tracescore.config import PrometheusConfig, SamplingConfig
 from tracescore.config.drift import DriftConfig
+from tracescore.exporters.kinds import Continuing
 from tracescore.exporters.prometheus.histogram import Buckets
 from tracescore.exporters.prometheus.labels import label
 from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series, SeriesState, SeriesTable
@@ -58,7 +59,7 @@ class PrometheusState(Persisted):
     counters: tuple[_Counts, _Counts, _Counts]
 
 
-class PrometheusExporter:
+class PrometheusExporter(Continuing):
     """Keeps a window, a histogram and sums per measure and label set, and sums per slice.
 
     All that is counted of a result depends on the result and on those before it, not on the moment: a result that
@@ -111,9 +112,6 @@ class PrometheusExporter:
         for evaluation in result.evaluations:
             if evaluation.measure in LIVE_MEASURES:
                 self._take(result, evaluation)
-
-    async def close(self) -> None:
-        """Nothing to release; the metrics stay to be scraped."""
 
     def state(self) -> PrometheusState:
         """What the counters and histograms show."""

@@ -18,6 +18,7 @@ from opentelemetry.proto.common.v1.common_pb2 import KeyValue
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from tracescore.config import ForwardConfig
+from tracescore.exporters.kinds import Delivering
 from tracescore.exporters.otlp.messages import attributes, target_attributes
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.outbox import Outbox
@@ -32,7 +33,7 @@ _OVERHEAD = 500
 """Bytes that a span kept back takes beside its request."""
 
 
-class Hold:
+class Hold(Delivering):
     """What is kept back, by trace, and how it goes on. An exporter: results release the spans they are about."""
 
     name = "hold"
@@ -47,16 +48,14 @@ class Hold:
         timing: Timing = REAL_TIME,
     ) -> None:
         """`marked` tells whether a span may be one to which scores are attached."""
+        super().__init__(kept=True)
         self._settings, self._forwarder, self._marked, self._clock = settings, forwarder, marked, clock
         self._since: dict[Withheld, float] = {}  # in that order
         self._traces: dict[bytes, set[Withheld]] = {}
         self._parents: dict[bytes, set[bytes]] = {}  # of spans that are kept back, by trace
         self._bytes = 0
         self._outbox = Outbox(forwarder.deliver, registry, timing)
-        self.settled: Callable[[Result], None] = lambda _: None
-        self.kept = False
-        self.gone: Callable[[Sequence[Withheld]], None] = lambda _: None
-        """Told of spans that the destination has taken, or refused for good."""
+        self._passed_on: list[Withheld] = []
         self._metrics = _Metrics(registry, self)
 
     def wanted(self, spans: Iterable[RawSpan]) -> set[tuple[bytes, bytes]]:
@@ -121,6 +120,11 @@ class Hold:
         """Waits a few seconds for what was let go; the spool keeps the rest for the next process."""
         await self._outbox.close()
 
+    def take_passed_on(self) -> list[Withheld]:
+        """The spans that the destination has taken, or refused for good, since the last call."""
+        passed_on, self._passed_on = self._passed_on, []
+        return passed_on
+
     def held_spans(self) -> float:
         """How many are kept back."""
         return float(len(self._since))
@@ -139,7 +143,7 @@ class Hold:
         self._metrics.released(reason)
 
         def end() -> None:
-            self.gone([span])
+            self._passed_on.append(span)
             if then is not None:
                 then()
 

@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from tests.scripted import interaction
 from tracescore.config import EvaluatorsConfig
 from tracescore.model import Message
-from tracescore.pipeline.queue import Pending
+from tracescore.pipeline.queue import Queue
 
 pytestmark = pytest.mark.anyio
 
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.anyio
 class Rig:
     def __init__(self, **settings: int | str) -> None:
         self.registry = CollectorRegistry()
-        self.pending = Pending(EvaluatorsConfig(**settings), self.registry)
+        self.queue = Queue(EvaluatorsConfig(**settings), self.registry)
 
     def offer(self, *contexts: str) -> bool:
         offered = interaction(contexts=contexts)
-        if not self.pending.room().take(offered):
+        if not self.queue.room().take(offered):
             return False
-        self.pending.put(offered)
+        self.queue.put(offered)
         return True
 
     @property
@@ -34,7 +34,7 @@ class Rig:
 async def test_no_more_wait_than_may() -> None:
     rig = Rig(max_pending=2)
     assert [rig.offer(), rig.offer(), rig.offer()] == [True, True, False]
-    assert await rig.pending.take() is not None
+    assert await rig.queue.take() is not None
     assert [rig.offer(), rig.offer()] == [True, False]
 
 
@@ -45,7 +45,7 @@ async def test_no_more_text_waits_than_may_whatever_the_script(letter: str) -> N
     accepted = sum(rig.offer(letter * each) for _ in range(30))
     in_memory = accepted * each * {"a": 1, "\u00e9": 1, "\u6587": 2, "\U0001f600": 4}[letter]
     assert most <= in_memory + each <= (rig.size or 0) + each < most + 5 * each
-    assert await rig.pending.take() is not None
+    assert await rig.queue.take() is not None
     assert rig.offer(letter * each)
 
 
@@ -70,15 +70,15 @@ async def test_whoever_waits_takes_one_without_needing_room() -> None:
     taken = []
 
     async def take() -> None:
-        taken.append(await rig.pending.take())
+        taken.append(await rig.queue.take())
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(take)
         tasks.start_soon(take)
         await anyio.wait_all_tasks_blocked()
-        assert rig.pending.room().interactions == 3
+        assert rig.queue.room().interactions == 3
         rig.offer("one")
-        rig.pending.close()
+        rig.queue.close()
     assert [each and each.contexts for each in taken] == [("one",), None]
     assert rig.size == 0
 
@@ -87,8 +87,8 @@ async def test_what_waits_can_be_taken_after_the_end() -> None:
     rig = Rig()
     rig.offer("one")
     rig.offer("two")
-    rig.pending.close()
-    left = [rig.pending.take_now() for _ in range(3)]
+    rig.queue.close()
+    left = [rig.queue.take_now() for _ in range(3)]
     assert [each and each.contexts for each in left] == [("one",), ("two",), None]
     assert rig.size == 0
-    assert await rig.pending.take() is None
+    assert await rig.queue.take() is None

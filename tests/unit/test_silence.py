@@ -1,4 +1,4 @@
-"""What the service says of itself."""
+"""What the service says when nothing comes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from tests.gold_runs import write_set
-from tracescore import service
 from tracescore.config import Config
-from tracescore.service import Service
+from tracescore.pipeline import silence
 
 pytestmark = pytest.mark.anyio
 
@@ -28,8 +27,8 @@ async def test_silence_is_a_warning_unless_it_may_be_meant(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, "tracescore")
-    monkeypatch.setattr(service, "_SILENCE", 0.0)
+    monkeypatch.setattr(silence, "_SILENCE", 0.0)
     gold = {"set": str(write_set(tmp_path / "s.jsonl")), "target": target}
     settings: dict[str, Any] = {"gold": gold} if target else {}
-    await Service(Config.model_validate(settings))._remind()
+    await silence.remind(lambda: 0, {"grpc": "http://127.0.0.1:4317"}, Config.model_validate(settings).gold)
     assert [each.levelname for each in caplog.records if "event=nothing_received" in each.getMessage()] == [level]

@@ -1,0 +1,31 @@
+"""Items lost to a defect of ours. Each costs itself: it is counted, and what comes behind it goes on."""
+
+from __future__ import annotations
+
+import logging
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter
+
+from tracescore import logs
+
+Stage = Literal["interactions", "evaluators", "exporters"]
+STAGES: tuple[Stage, ...] = ("interactions", "evaluators", "exporters")
+
+
+class Defects:
+    """Counts them by stage; the log says where it happened, without the item's text."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=registry)
+        for stage in STAGES:
+            self._errors.labels(stage)
+        self._said: set[str] = set()
+
+    def count(self, stage: Stage, error: Exception, once_for: str = "") -> None:
+        """One item is lost. With `once_for` only the first defect of that name is logged."""
+        self._errors.labels(stage).inc()
+        if once_for not in self._said:
+            logs.defect(logging.getLogger(f"tracescore.{stage}"), error)
+        if once_for:
+            self._said.add(once_for)

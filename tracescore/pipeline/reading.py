@@ -1,0 +1,88 @@
+"""The first stage: complete traces -> interactions that wait for the judge."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+
+import anyio
+
+from tracescore.gold.traffic import GoldTraffic
+from tracescore.interactions.deduplication import Deduplication
+from tracescore.interactions.report import Report
+from tracescore.model import Interaction, RawTrace
+from tracescore.pipeline.defects import Defects
+from tracescore.pipeline.journal import Closed, Journal, ReadTrace
+from tracescore.pipeline.queue import Queue
+from tracescore.pipeline.reader import TraceReader
+from tracescore.redaction import Redactor
+from tracescore.runtime import Fairness
+from tracescore.sampling import Sampler
+
+_LOOK_EVERY = 0.1
+"""Seconds between two looks at what has become complete."""
+_POLITE = 0.5
+"""Seconds for which reading lets everybody else go first: when more traces come than are read meanwhile, no longer."""
+
+
+class ReadingStage:
+    """Keeps gold traffic out and what is known already, lets sampling decide, and redacts what the judge will see."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        queue: Queue,
+        reader: TraceReader,
+        gold: GoldTraffic,
+        deduplication: Deduplication,
+        report: Report,
+        sampler: Sampler,
+        redactor: Redactor,
+        defects: Defects,
+    ) -> None:
+        self._journal, self._queue, self._reader, self._gold = journal, queue, reader, gold
+        self._deduplication, self._report, self._sampler = deduplication, report, sampler
+        self._redactor, self._defects = redactor, defects
+        self._fairness = Fairness()
+
+    async def run(self, received_all: anyio.Event) -> None:
+        """Reads what becomes complete until everything has been received, and what is then left; closes the queue."""
+        with contextlib.closing(self._queue):
+            while not received_all.is_set():
+                await self._read_all(self._journal.closed())
+                self._report.tick()
+                self._journal.tick()
+                with anyio.move_on_after(_LOOK_EVERY):
+                    await received_all.wait()
+            await self._read_all(self._journal.closed(last=True))
+
+    async def _read_all(self, closed: list[Closed]) -> None:
+        polite = time.monotonic() + _POLITE
+        for part in closed:
+            read = []
+            for raw in part.traces:
+                await self._fairness.idle(until=polite)
+                read.append(self._read(raw))
+            try:
+                await self._journal.read(part, read)
+            except Exception as error:  # noqa: BLE001 - some bad traces must not end the stage
+                self._defects.count("interactions", error)
+
+    def _read(self, raw: RawTrace) -> ReadTrace:
+        try:
+            trace, reading = self._reader.read(raw)
+            if self._gold.took(raw.trace_id, reading.interactions):
+                return ReadTrace()
+            fresh = self._deduplication.new(trace, reading.interactions)
+            self._report.trace(reading, fresh)
+            new = {interaction.span_id for interaction in fresh}
+            known = [interaction for interaction in reading.interactions if interaction.span_id not in new]
+            return ReadTrace([(each, self._sampled(each)) for each in fresh], known)
+        except Exception as error:  # noqa: BLE001 - one bad trace must not end the stage
+            self._defects.count("interactions", error)
+            return ReadTrace()
+
+    def _sampled(self, interaction: Interaction) -> Interaction | None:
+        """The interaction as the judge may see it, or None when sampling leaves it out."""
+        sampled = self._sampler.decide(interaction)
+        return self._redactor.interaction(sampled) if sampled else None
