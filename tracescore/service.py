@@ -1,7 +1,7 @@
 """READ FIRST: builds every part from the configuration and runs the stages.
 
-    receiver ─▶ assembly ─▶ interactions ─▶ sampling ─▶ evaluators ─▶ exporters
-              └────────── pipeline/reading ─────────┘ └ pipeline/evaluating ──┘
+    receiver ─▶ assembly ─▶ interactions ─▶ sampling, redaction ─▶ evaluators ─▶ exporters
+                           └──────── pipeline/reading ────────┘ └ pipeline/evaluating ──┘
 
 What must not be lost goes through the journal, which commits it to the spool before it takes effect.
 Listeners on the inside of the flow start before those outside it and stop after them: nobody sends into a void.
@@ -69,13 +69,13 @@ class Service:
         self.health = Health(ready=False, reason="starting")
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.redactor = Redactor(config.redaction, registry)
-        self._again = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
+        self._uncounted = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
         defects, sampler = Defects(registry), Sampler(config.sampling, registry, clock)
         self.report = Report(config.interactions, registry, clock, content_switch)
         self.ledger, self.queue = Ledger(registry, clock), Queue(config.evaluators, registry)
         self.scorer = Scorer(config, config.measures, registry, clock)
         self.gold = build_gold(config, self.scorer.judge.name, self._evaluate_gold, self.scorer.ready, registry, clock)
-        self.assembly, known = build_assembly(config, registry, clock), Deduplication(registry)
+        self.assembly, deduplication = build_assembly(config, registry, clock), Deduplication(registry)
         self.forwarder = build_forwarder(config, registry)
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, clock)
         self.drift = build_watch(config, registry, clock, self._rescore, self._gold_fell)
@@ -84,20 +84,21 @@ class Service:
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
-        parts = Parts(self.assembly, known, self.ledger, self.queue, self.exporters, self.hold, epochs)
+        parts = Parts(self.assembly, deduplication, self.ledger, self.queue, self.exporters, self.hold, epochs)
         self.journal = Journal(self.spool, config, parts, defects, clock)
 
-        self.reader = TraceReader(config.interactions, sampler.attributes, self._again)
+        self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
         admits = self.gold.besides(sampler.admits)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
-        kept = (self.gold, known, self.report, sampler, self.redactor)
-        self.reading = ReadingStage(self.journal, self.queue, self.reader, *kept, defects)
+        choosing = (self.gold, deduplication, self.report, sampler, self.redactor)
+        self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
         self.evaluating = EvaluatingStage(self.queue, self.scorer, self.journal, parts, config.measures, defects)
 
     async def run(self, stop: anyio.Event, task_status: TaskStatus[dict[str, str]] = anyio.TASK_STATUS_IGNORED) -> None:
-        """Serves until `stop` is set, then finishes what was received within `shutdown_grace`.
+        """Serves until `stop` is set, as the first SIGTERM or SIGINT does (cli/running.py).
 
-        Reports as started, with the address of every listener, once all of them accept connections.
+        Then it is not ready any more, the listeners close, what was received is read and scored until
+        `shutdown_grace` is over, and the exporters close. Reports as started, with the address of every listener, once all of them accept connections.
         """
         config = self.config
         scrape = bind(config.exporters.prometheus.listen, "exporters.prometheus.listen")
@@ -156,7 +157,7 @@ class Service:
         return await self.scorer.score(self.redactor.interaction(interaction), self.scorer.gold_evaluators)
 
     async def _rescore(self, anchor: Interaction) -> Result:
-        return await self.scorer.rescore(self._again.interaction(anchor))
+        return await self.scorer.rescore(self._uncounted.interaction(anchor))
 
     # ---------------------------------------------------------------- beginning and end
 

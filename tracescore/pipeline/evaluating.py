@@ -15,12 +15,12 @@ from tracescore.pipeline.queue import Queue
 from tracescore.pipeline.recovery import Parts
 from tracescore.pipeline.scorer import Scorer
 
-_PUBLISH = 5.0
+_PUBLISH_GRACE = 5.0
 """Seconds after the grace in which a result that is there can still be committed and published."""
 
 
 class EvaluatingStage:
-    """`run` may go on several times side by side: so many interactions are evaluated at once."""
+    """Started `evaluators.max_concurrency` times; each `run` evaluates one interaction at a time."""
 
     def __init__(
         self,
@@ -35,11 +35,15 @@ class EvaluatingStage:
         self._exporters, self._ledger = parts.exporters, parts.ledger
         self._measures, self._defects = measures, defects
         self._publishing: set[anyio.CancelScope] = set()
-        self._last_moment = math.inf
+        self._publish_until = math.inf
         """Until when results are published: while the disk is full they wait, and only the end cuts that short."""
 
     async def run(self) -> None:
-        """Evaluates what waits until no more will come. Cancelled, it still publishes the result that is there."""
+        """Evaluates what waits until no more will come.
+
+        Cancelled while the judge works, it sheds the interaction, or leaves it to the next process where there is a
+        spool; cancelled while publishing, it finishes that first.
+        """
         while (interaction := await self._queue.take()) is not None:
             try:
                 result = await self._scorer.score(interaction, self._scorer.evaluators)
@@ -47,7 +51,7 @@ class EvaluatingStage:
                 if not self._journal.durable:
                     self._ledger.shed(interaction, self._measures, "shutdown")
                 raise
-            with anyio.CancelScope(shield=True, deadline=self._last_moment) as publishing:
+            with anyio.CancelScope(shield=True, deadline=self._publish_until) as publishing:
                 self._publishing.add(publishing)
                 try:
                     await self._publish(result)
@@ -56,13 +60,15 @@ class EvaluatingStage:
 
     def end_by(self, deadline: float) -> None:
         """Nothing is evaluated after `deadline` (of the event loop's clock), nor published long after it."""
-        self._last_moment = deadline + _PUBLISH
+        self._publish_until = deadline + _PUBLISH_GRACE
         for publishing in self._publishing:
-            publishing.deadline = self._last_moment
+            publishing.deadline = self._publish_until
 
     def shed(self) -> None:
         """Counts what nobody came to evaluate, unless the next process will."""
-        while not self._journal.durable and (interaction := self._queue.take_now()) is not None:
+        if self._journal.durable:
+            return
+        while (interaction := self._queue.take_now()) is not None:
             self._ledger.shed(interaction, self._measures, "shutdown")
 
     async def _publish(self, result: Result) -> None:

@@ -22,11 +22,11 @@ from tracescore.sampling import Sampler
 _LOOK_EVERY = 0.1
 """Seconds between two looks at what has become complete."""
 _POLITE = 0.5
-"""Seconds for which reading lets everybody else go first: when more traces come than are read meanwhile, no longer."""
+"""Seconds per round for which reading lets everybody else go first; then it goes on, or a backlog would grow."""
 
 
 class ReadingStage:
-    """Keeps gold traffic out and what is known already, lets sampling decide, and redacts what the judge will see."""
+    """Leaves out gold traffic and what is known already, lets sampling decide, and redacts what the judge will see."""
 
     def __init__(
         self,
@@ -58,13 +58,13 @@ class ReadingStage:
 
     async def _read_all(self, closed: list[Closed]) -> None:
         polite = time.monotonic() + _POLITE
-        for part in closed:
+        for batch in closed:
             read = []
-            for raw in part.traces:
+            for raw in batch.traces:
                 await self._fairness.idle(until=polite)
                 read.append(self._read(raw))
             try:
-                await self._journal.read(part, read)
+                await self._journal.read(batch, read)
             except Exception as error:  # noqa: BLE001 - some bad traces must not end the stage
                 self._defects.count("interactions", error)
 
@@ -75,8 +75,8 @@ class ReadingStage:
                 return ReadTrace()
             fresh = self._deduplication.new(trace, reading.interactions)
             self._report.trace(reading, fresh)
-            new = {interaction.span_id for interaction in fresh}
-            known = [interaction for interaction in reading.interactions if interaction.span_id not in new]
+            fresh_ids = {interaction.span_id for interaction in fresh}
+            known = [interaction for interaction in reading.interactions if interaction.span_id not in fresh_ids]
             return ReadTrace([(each, self._sampled(each)) for each in fresh], known)
         except Exception as error:  # noqa: BLE001 - one bad trace must not end the stage
             self._defects.count("interactions", error)
