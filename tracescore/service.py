@@ -98,7 +98,8 @@ class Service:
         """Serves until `stop` is set, as the first SIGTERM or SIGINT does (cli/running.py).
 
         Then it is not ready any more, the listeners close, what was received is read and scored until
-        `shutdown_grace` is over, and the exporters close. Reports as started, with the address of every listener, once all of them accept connections.
+        `shutdown_grace` is over, and the exporters close. Reports as started, with the address of every listener,
+        once all of them accept connections.
         """
         config = self.config
         scrape = bind(config.exporters.prometheus.listen, "exporters.prometheus.listen")
