@@ -14,11 +14,17 @@ from tracescore.otlp.files import read_file
 
 HERE = Path(__file__).parent
 NAMES = tuple(sorted(path.name.removesuffix(".expected.json") for path in HERE.glob("*.expected.json")))
+RECORDED = tuple(sorted(path.name.removesuffix(".expected.json") for path in HERE.glob("recorded/*.expected.json")))
+"""Those that `tests.captures.record` records."""
 
 
 @cache
 def expected(name: str) -> dict[str, Any]:
-    return json.loads((HERE / f"{name}.expected.json").read_text())
+    return json.loads((_folder(name) / f"{name}.expected.json").read_text())
+
+
+def _folder(name: str) -> Path:
+    return HERE / "recorded" if name in RECORDED else HERE
 
 
 @cache
@@ -26,7 +32,7 @@ def raw_traces(name: str) -> tuple[RawTrace, ...]:
     """The traces of a capture in order of arrival."""
     spans: dict[bytes, dict[bytes, RawSpan]] = defaultdict(dict)
     logs: dict[bytes, list[RawLog]] = defaultdict(list)
-    for file in sorted(HERE.glob(f"{name}.[0-9]*")):
+    for file in sorted(_folder(name).glob(f"{name}.[0-9]*")):
         file_spans, file_logs = read_file(file)
         for span in file_spans:
             spans[span.trace_id].setdefault(span.span_id, span)
