@@ -106,6 +106,7 @@ class Span(NamedTuple):  # made for every span: a frozen dataclass takes three t
     scope_name: str
     is_error: bool
     dropped_attributes: int = 0
+    scope_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,9 +161,9 @@ class Interaction:
 
     `span_id` is the span scores attach to; `start_unix_nano` and `end_unix_nano` are that span's. A None question or
     answer was not in the telemetry; an empty answer was there and blank. `unusable` names the fields ("question",
-    "answer", "contexts") whose text is truncated, redacted or partial and must not be scored. `slices` are the bounded
-    extra dimensions (route, tenant, turn). `weight` is 1 / probability of being scored, by the sampling rule `rule`.
-    `reference` and `required` (the parts that an answer must have) are a gold item's.
+    "answer", "contexts") whose text is truncated, redacted or partial and must not be scored. `instrumentation` is name
+    and version of its scope, `slices` the bounded extra dimensions (route, tenant, turn). `weight` is 1 / probability
+    of being scored, by the rule `rule`. `reference` and `required` (the parts that an answer must have) are gold's.
     """
 
     trace_id: str
@@ -179,6 +180,7 @@ class Interaction:
     release: str = "unknown"
     environment: str = "unknown"
     convention: str = "unknown"
+    instrumentation: str = ""
     conversation_id: str = ""
     start_unix_nano: int = 0
     end_unix_nano: int = 0

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry
 from tests import results
 from tests.results import SettableClock
 from tracescore.config import InteractionsConfig
-from tracescore.interactions import Reading, content_switch
+from tracescore.interactions import Reading, content_switch, switches
 from tracescore.interactions.report import Report
 from tracescore.model import Found, Interaction, State
 
@@ -49,6 +49,42 @@ def test_content_that_is_not_recorded_is_a_warning_that_names_the_switch(caplog:
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
     assert "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT" in record.message
+
+
+def test_the_switch_named_is_that_of_the_instrumentation_before_that_of_the_convention(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    told, _ = report(SettableClock())
+    silent = results.interaction(
+        state="content_not_captured",
+        convention="otel-genai",
+        instrumentation="opentelemetry.instrumentation.ollama 0.62.4",
+    )
+    told.trace(Reading((), 2, {}), [silent])
+    told.tick()
+    advice = (
+        "opentelemetry.instrumentation.ollama 0.62.4 records no content; turn it on with TRACELOOP_TRACE_CONTENT=true"
+    )
+    assert f'advice="{advice}"' in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("instrumentation", "settings"),
+    [
+        ("gcp.vertex.agent 2.13.0", "SPAN_ONLY"),
+        ("gcp.vertex.agent 1.18.0", "ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true"),
+        ("opentelemetry.instrumentation.google_genai 0.4b0", "a log exporter, both"),
+        ("opentelemetry.instrumentation.openai_v2", "a log exporter, both"),
+        ("opentelemetry.instrumentation.genai.openai 1.3b0", "SPAN_ONLY"),
+        ("opentelemetry.instrumentation.openai 0.62.4", "TRACELOOP_TRACE_CONTENT=true"),
+        ("of.nobody 1.0", ""),
+        ("", ""),
+    ],
+)
+def test_the_first_row_of_the_scope_and_its_version_names_the_settings(instrumentation: str, settings: str) -> None:
+    found = switches.of(instrumentation)
+    assert settings in found
+    assert bool(found) == bool(settings)
 
 
 def test_a_misspelt_key_of_the_users_own_shows_as_never_found() -> None:

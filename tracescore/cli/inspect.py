@@ -24,6 +24,7 @@ _FIELDS = [
     "release",
     "environment",
     "convention",
+    "instrumentation",
     "state",
     "question",
     "answer",

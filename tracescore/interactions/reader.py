@@ -63,6 +63,7 @@ def _interaction(trace: Trace, group: Group, settings: InteractionsConfig, keep:
         release=labels.release,
         environment=labels.environment,
         convention=_convention(group),
+        instrumentation=_instrumentation(group),
         conversation_id=labels.conversation_id,
         start_unix_nano=root.start,
         end_unix_nano=root.end,
@@ -93,6 +94,13 @@ def _convention(group: Group) -> str:
         if node.conventions:
             return node.conventions[0].name
     return "unknown"
+
+
+def _instrumentation(group: Group) -> str:
+    """What recorded the answering model call, or else the interaction: its settings decide what is recorded."""
+    nodes = (*group.of_kind("llm"), group.root, *group.nodes)
+    span = next((node.span for node in nodes if node.span and node.conventions), None)
+    return f"{span.scope_name} {span.scope_version}".rstrip() if span else ""
 
 
 def _failed(group: Group, answer: Field) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter
 
+from tracescore import logs
 from tracescore.config import InteractionsConfig
 from tracescore.interactions.exclusions import MADE_BY
 from tracescore.interactions.reader import Reading
@@ -36,9 +37,9 @@ class Report:
     """Counts what was read and says it once a minute, only when something came."""
 
     def __init__(
-        self, settings: InteractionsConfig, registry: CollectorRegistry, clock: Clock, switch: Callable[[str], str]
+        self, settings: InteractionsConfig, registry: CollectorRegistry, clock: Clock, switch: Callable[[str, str], str]
     ) -> None:
-        """`switch` names, for a convention, the setting that makes it record content."""
+        """`switch` names, for a convention and an instrumentation, the settings that make it record content."""
         self._clock, self._switch = clock, switch
         self._own_keys = {field: getattr(settings, field) for field in FIELDS}
         self._mapped = Counter(
@@ -61,18 +62,19 @@ class Report:
         self._next = 0.0
         self._spans = 0
         self._states: Tally[State] = Tally()
-        self._silent: Tally[str] = Tally()
+        self._silent: Tally[tuple[str, str]] = Tally()
         self.genai_spans = Counter(
             "tracescore_interactions_genai_spans", "Spans of a GenAI convention that were read.", registry=registry
         )
 
     @property
     def advice(self) -> str:
-        """What to switch on so that content is recorded, for the convention that lacks it most; else empty."""
+        """What to switch on so that content is recorded, for the instrumentation that lacks it most; else empty."""
         if not self._silent:
             return ""
-        convention = self._silent.most_common(1)[0][0]
-        return f"{convention} records no content; turn it on with {self._switch(convention)}"
+        convention, instrumentation = self._silent.most_common(1)[0][0]
+        switch = self._switch(convention, instrumentation)
+        return f"{logs.plain(instrumentation) or convention} records no content; turn it on with {switch}"
 
     def trace(self, reading: Reading, interactions: list[Interaction]) -> None:
         """Takes in one trace that was read and its new interactions."""
@@ -83,7 +85,7 @@ class Report:
         for interaction in interactions:
             self._states[interaction.state] += 1
             if interaction.state == "content_not_captured":
-                self._silent[interaction.convention] += 1
+                self._silent[interaction.convention, interaction.instrumentation] += 1
             self._count_own_keys(interaction)
 
     def _count_own_keys(self, interaction: Interaction) -> None:

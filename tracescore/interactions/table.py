@@ -7,7 +7,7 @@ providers, explicit kinds before guesses from keys; `otel-genai` comes late, sin
 from __future__ import annotations
 
 from tracescore.config import InteractionsConfig
-from tracescore.interactions import exclusions
+from tracescore.interactions import exclusions, switches
 from tracescore.interactions.convention import Convention, Kind, Node, attribute, heads
 from tracescore.interactions.conventions import (
     genai,
@@ -109,8 +109,10 @@ def recognise(node: Node, own: Convention | None = None) -> None:
         node.kind = next((kind for convention in node.conventions if (kind := convention.kind(node))), None)
 
 
-def content_switch(convention: str) -> str:
-    """The setting that makes a convention record content."""
+def content_switch(convention: str, instrumentation: str = "") -> str:
+    """The settings that make an instrumentation ("name version" of its scope) record content, or its convention's."""
+    if known_for := switches.of(instrumentation):
+        return known_for
     if convention == "configured":
         return "the attributes named in the configuration under interactions"
     known = _BY_NAME.get(convention)

@@ -48,21 +48,24 @@ class _Shared:
 
     def __init__(self) -> None:
         self._resources: dict[bytes, Attributes] = {}
-        self._scopes: dict[bytes, str] = {}
+        self._scopes: dict[bytes, tuple[str, str]] = {}
 
     def resource(self, raw: bytes) -> Attributes:
         if raw not in self._resources:
             self._resources[raw] = _attributes(_parse(resource_pb2.Resource, raw).attributes)
         return self._resources[raw]
 
-    def scope_name(self, raw: bytes) -> str:
+    def scope(self, raw: bytes) -> tuple[str, str]:
+        """Name and version."""
         if raw not in self._scopes:
-            self._scopes[raw] = _parse(common_pb2.InstrumentationScope, raw).name
+            scope = _parse(common_pb2.InstrumentationScope, raw)
+            self._scopes[raw] = scope.name, scope.version
         return self._scopes[raw]
 
 
 def _span(raw: RawSpan, shared: _Shared) -> Span:
     span = _parse(trace_pb2.Span, raw.span)
+    scope_name, scope_version = shared.scope(raw.scope)
     return Span(
         trace_id=raw.trace_id.hex(),
         span_id=raw.span_id.hex(),
@@ -74,9 +77,10 @@ def _span(raw: RawSpan, shared: _Shared) -> Span:
         attributes=_attributes(span.attributes),
         events=tuple(map(_event, span.events)),
         resource=shared.resource(raw.resource),
-        scope_name=shared.scope_name(raw.scope),
+        scope_name=scope_name,
         is_error=span.status.code == trace_pb2.Status.STATUS_CODE_ERROR,
         dropped_attributes=span.dropped_attributes_count,
+        scope_version=scope_version,
     )
 
 
@@ -95,7 +99,7 @@ def _log(raw: RawLog, shared: _Shared) -> LogRecord:
         body=_value(record.body),
         attributes=attributes,
         resource=shared.resource(raw.resource),
-        scope_name=shared.scope_name(raw.scope),
+        scope_name=shared.scope(raw.scope)[0],
     )
 
 

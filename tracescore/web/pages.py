@@ -60,8 +60,8 @@ class Pages:
 
     `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
-    convention, the setting that makes it record content; `changes` is what watches for changes, if anything does;
-    `asked` is what asks people for labels, if anything does; `gold` tells of the gold set, if there is one.
+    convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
+    `asked` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one.
     Raises UsageError when the token cannot be read.
     """
 
@@ -74,7 +74,7 @@ class Pages:
         *,
         endpoints: Mapping[str, str],
         targets: Mapping[Measure, float],
-        switch: Callable[[str], str],
+        switch: Callable[[str, str], str],
         changes: Changes | None = None,
         asked: labels.Labels | None = None,
         gold: Callable[[], Mapping[str, Any]] | None = None,
@@ -143,14 +143,14 @@ class Pages:
         except ValueError as error:
             return _message(400, "This cannot be shown", f"{error}.")
         values = views.overview(self._recent, self._ledger(), chosen, self._targets)
-        silent = views.silent_conventions(self._recent.results())
+        silent = views.silent(self._recent.results())
         about = {
             "now": self._clock(),
             "gold": GOLD_PATH if self._gold is not None else None,
             "keep": self._keep,
             "endpoints": self._endpoints,
             "targets": self._targets,
-            "switches": [(convention, self._switch(convention)) for convention in silent],
+            "switches": [(told or convention, self._switch(convention, told)) for convention, told in silent],
             "changes": self._changes.show() if self._changes else None,
             "labels_waiting": self._labels.waiting,
         }

@@ -92,10 +92,10 @@ def overview(recent: Recent, ledger: Snapshot, chosen: Filter, targets: Mapping[
     }
 
 
-def silent_conventions(results: Sequence[Result]) -> list[str]:
-    """The conventions whose interactions came without their texts, in order of the alphabet."""
+def silent(results: Sequence[Result]) -> list[tuple[str, str]]:
+    """Convention and instrumentation of interactions that came without their texts, in order of the alphabet."""
     told = (result.interaction for result in results)
-    return sorted({one.convention for one in told if one.state == "content_not_captured"})
+    return sorted({(one.convention, one.instrumentation) for one in told if one.state == "content_not_captured"})
 
 
 def _measures(ledger: Snapshot, results: Sequence[Result]) -> list[Measure]:

@@ -29,7 +29,7 @@ def _kind(node: Node) -> Kind | None:
 
 CONVENTION = Convention(
     name="google",
-    switch="ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true",
+    switch="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY",
     kind=_kind,
     marks=("gcp.vertex", "genkit:input", "genkit:output", "genkit:type", "genkit:metadata:subtype"),
     input=attribute("genkit:input"),

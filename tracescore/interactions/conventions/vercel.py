@@ -49,7 +49,7 @@ _TEXT = attribute("ai.response.text", "ai.result.text", "ai.response.object", "a
 
 CONVENTION = Convention(
     name="vercel-ai",
-    switch="experimental_telemetry: { isEnabled: true, recordInputs: true, recordOutputs: true }",
+    switch="telemetry (AI SDK 6: experimental_telemetry): { isEnabled: true, recordInputs: true, recordOutputs: true }",
     kind=_kind,
     marks=("ai.operationId",),
     input=when(("agent",), attribute("ai.prompt")),
