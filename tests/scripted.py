@@ -9,7 +9,7 @@ import numpy as np
 
 from tracescore.errors import JudgeError
 from tracescore.formulas import Vector
-from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
+from tracescore.judge.operations import Relevance, RequiredParts, ReverseQuestions, Verdict, Vocabulary
 from tracescore.model import Interaction, Message, Usage
 
 Words = str | Verdict | None
@@ -25,7 +25,9 @@ class ScriptedSession:
         parts: RequiredParts | Sequence[str] | Exception | None = None,
         claims: Mapping[str, Sequence[str]] | Exception | None = None,
         verdicts: Mapping[Vocabulary, Sequence[Words] | Exception] | None = None,
+        relevance: Relevance | None = None,
     ) -> None:
+        self._relevance = relevance
         self.asked: list[tuple[str, tuple[object, ...]]] = []
         self.usage = Usage(calls=1)
         self.epoch = 3
@@ -35,6 +37,9 @@ class ScriptedSession:
         self.asked.append(("reverse_questions", (answer, n)))
         found = _told(self._questions, "reverse_questions")
         return found if isinstance(found, ReverseQuestions) else ReverseQuestions(tuple(found))
+
+    async def relevance(self, question: str, answer: str) -> Relevance | None:
+        return self._relevance
 
     async def required_parts(self, question: str, history: Sequence[Message]) -> RequiredParts:
         self.asked.append(("required_parts", (question, tuple(history))))

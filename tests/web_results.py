@@ -53,7 +53,7 @@ def evaluations(relevancy: float = 0.81) -> tuple[Evaluation, ...]:
     )
 
 
-def result(evaluated: tuple[Evaluation, ...] | None = None, judge: str = "embedded-v1", **changes: Any) -> Result:
+def result(evaluated: tuple[Evaluation, ...] | None = None, judge: str = "embedded-v2", **changes: Any) -> Result:
     return Result(
         interaction(**changes),
         evaluations() if evaluated is None else evaluated,

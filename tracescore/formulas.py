@@ -53,8 +53,10 @@ def completeness(credits: Sequence[float]) -> float | None:
     return math.fsum(credits) / len(credits) if credits else None
 
 
-def faithfulness(supported: int, claims: int) -> float | None:
+def faithfulness(supported: float, claims: float) -> float | None:
     """Supported claims over claims submitted (not over verdicts returned); None without claims.
+
+    `supported` is the sum of their credits where these are graded.
 
     Raises ValueError unless 0 <= supported <= claims. Source: RAGAS faithfulness.
     """
@@ -63,7 +65,7 @@ def faithfulness(supported: int, claims: int) -> float | None:
     return supported / claims if claims else None
 
 
-def coverage(covered: int, claims: int) -> float | None:
+def coverage(covered: float, claims: float) -> float | None:
     """Claims of a reference that the answer makes, over all of the reference's; None without claims.
 
     Raises ValueError unless 0 <= covered <= claims. The recall of answer correctness.
@@ -71,7 +73,7 @@ def coverage(covered: int, claims: int) -> float | None:
     return faithfulness(covered, claims)
 
 
-def f_beta(tp: int, fp: int, fn: int, beta: float = 1.0) -> float | None:
+def f_beta(tp: float, fp: float, fn: float, beta: float = 1.0) -> float | None:
     """F measure of claims: beta > 1 favours recall. None when there is nothing to compare (all are 0).
 
     Only beta^2 matters, so its sign does not. Raises ValueError for negative counts and for a beta that is not a

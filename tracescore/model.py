@@ -211,8 +211,8 @@ LiveMeasure = Literal["answer_relevancy", "completeness", "faithfulness"]
 """The measures that need no reference, and so can run on live traffic."""
 LIVE_MEASURES: tuple[LiveMeasure, ...] = get_args(LiveMeasure)
 
-SkipReason = Literal[Lacking, "no_reference"]
-"""The interaction does not hold what the measure reads: outcome `skipped`, the judge is not asked."""
+SkipReason = Literal[Lacking, "no_reference", "unsupported_language"]
+"""The interaction does not hold what the measure reads, or the judge cannot read it: outcome `skipped`."""
 
 FailReason = Literal[
     "judge_unreachable",

@@ -1,9 +1,9 @@
-"""How good the embedded judge is on labelled samples: `python -m tests.benchmarks.embedded DIR [--every N]`.
+"""How good the embedded judge is: `python -m tests.benchmarks.embedded DIR FOLDER [--sets a,b] [--limit N]`.
 
-DIR holds JSON lines files with a `task` and a `label` each row: faithfulness (context, answer), correctness
-(question, reference, answer), relevancy (question, answer), completeness (question, answer), decompose (question,
-n_parts). AUC is the chance that a good row scores above a bad one; it needs scores, so the inner ones are used
-where the judge's operations give a word only. Balanced accuracy is that of the words.
+DIR holds labelled sets as `fit_embedded.py` describes them, FOLDER the coefficients that it wrote with `--each`: every
+set is scored with those that were fitted without it. Prints the table of docs/embedded-judge.md: for the value that
+is published, the AUC with its bootstrap 95 % interval, the mean of the good and of the bad rows, and the AUC of the
+cosine of MiniLM and of the overlap of content words on the same rows.
 """
 
 from __future__ import annotations
@@ -12,129 +12,115 @@ import argparse
 import asyncio
 import json
 import time
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tracescore import formulas
-from tracescore.config import EmbeddedJudgeConfig, MiniLMEmbedderConfig
-from tracescore.embedder.minilm import MiniLMEmbedder
+from tests.benchmarks.fit_embedded import passages
+from tests.local_judge import embedder
+from tracescore.config import EmbeddedJudgeConfig, EvaluatorsConfig
+from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge.embedded import EmbeddedJudge
-from tracescore.judge.embedded.sentences import claims
-from tracescore.judge.embedded.steps import Steps, advance
-from tracescore.judge.embedded.support import Support
+from tracescore.judge.embedded.sentences import sentences
 from tracescore.judge.embedded.terms import words
-from tracescore.judge.embedded.verdicts import supports
-from tracescore.judge.operations import Vocabulary
+from tracescore.model import Interaction, Measure, Score
 
 Row = dict[str, Any]
-CREDITS = {"covered": 1.0, "partial": 0.5, "missing": 0.0}
+MEASURES: Mapping[str, tuple[Measure, str]] = {
+    "faithfulness": ("faithfulness", ""),
+    "relevancy": ("answer_relevancy", ""),
+    "completeness": ("completeness", ""),
+    "correctness": ("answer_correctness", "factual"),
+}
+"""The measure of a task, and the detail that is looked at instead of the value."""
+ROUNDS = 1000
 
 
-def auc(scores: Sequence[float], labels: Sequence[int]) -> float:
-    """Chance that a row labelled 1 scores above one labelled 0; half a chance for a tie."""
-    s, y = np.asarray(scores), np.asarray(labels)
-    good, bad = s[y == 1][:, None], s[y == 0][None, :]
-    return float((good > bad).mean() + (good == bad).mean() / 2)
+def auc(good: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
+    """Chance that a good row scores above a bad one; half a chance for a tie and for a row without a value."""
+    a, b = scores[good][:, None], scores[~good][None, :]
+    missing = np.isnan(a) | np.isnan(b)
+    return float(np.where(missing, 0.5, (a > b) + (a == b) / 2).mean())
 
 
-def balanced(scores: Sequence[float], labels: Sequence[int]) -> float:
-    """Mean of the shares found right among good and bad rows, at the score 1."""
-    s, y = np.asarray(scores) >= 1, np.asarray(labels) == 1
-    return float((s[y].mean() + (~s[~y]).mean()) / 2)
+def interval(good: NDArray[np.bool_], scores: NDArray[np.float64]) -> tuple[float, float]:
+    """Bootstrap 95 % interval of the AUC."""
+    rng, found = np.random.default_rng(14), []
+    for _ in range(ROUNDS):
+        drawn = rng.integers(0, len(good), len(good))
+        if 0 < good[drawn].sum() < len(good):
+            found.append(auc(good[drawn], scores[drawn]))
+    low, high = np.percentile(found, [2.5, 97.5])
+    return float(low), float(high)
 
 
-def finish(steps: Steps[list[Support]]) -> list[Support]:
-    """What all steps come to, taken at once."""
-    while (done := advance(steps)) is None:
-        pass
-    return done[0]
+async def published(rows: Sequence[Row], task: str, judge: EmbeddedJudge) -> NDArray[np.float64]:
+    """The published value of each row; nan where there is none."""
+    measure, detail = MEASURES[task]
+    evaluators = build_evaluators([measure], EvaluatorsConfig(), embedder())
+    found = []
+    for number, row in enumerate(rows):
+        texts = {"question": row.get("question") or "What does the text say?", "answer": row["answer"]}
+        contexts = tuple(passages(row)) if task == "faithfulness" else ()
+        asked = Interaction("", str(number), "complete", **texts, contexts=contexts, reference=row.get("reference"))
+        (score,) = (await evaluate_all(asked, evaluators, judge, time.time)).evaluations
+        scored = isinstance(score, Score)
+        found.append((score.details[detail] if detail else score.value) if scored else float("nan"))
+    return np.array(found)
 
 
-class Bench:
-    """The judge and its model, asked by blocking calls."""
-
-    def __init__(self) -> None:
-        self.embedder = MiniLMEmbedder(MiniLMEmbedderConfig())
-        self.judge = EmbeddedJudge(EmbeddedJudgeConfig(), self.embedder)
-
-    def support(self, row: Row) -> tuple[float, float]:
-        """Mean support of the claims by their length, and the share that is supported."""
-        found = claims(row["answer"])
-        support = finish(supports(found, [row["context"]], row.get("question", ""), self.embedder, compared=False))
-        weights = [max(1, len(words(claim))) for claim in found]
-        score = float(np.average([s.score for s in support], weights=weights))
-        return score, formulas.faithfulness(sum(s.supported for s in support), len(found)) or 0.0
-
-    def recall(self, row: Row) -> tuple[float, float]:
-        """Best support of one of the alternatives of the reference by the answer."""
-        names = row["reference"].split("/")
-        found = finish(supports(names, [row["answer"]], row["question"], self.embedder, compared=True))
-        best = max(found, key=lambda s: s.score)
-        return best.score, float(best.supported)
-
-    def relevancy(self, row: Row) -> tuple[float, float]:
-        """The measure itself."""
-        reply = asyncio.run(self.judge.session("").reverse_questions(row["answer"], 3))
-        if not reply.questions:
-            return 0.0, 0.0
-        vectors = asyncio.run(self.embedder.embed([row["question"], *reply.questions]))
-        score = formulas.answer_relevancy(vectors[0], vectors[1:], reply.noncommittal) or 0.0
-        return score, float(score >= 0.5)
-
-    def completeness(self, row: Row) -> float:
-        """The measure itself."""
-        session = self.judge.session("")
-        parts = asyncio.run(session.required_parts(row["question"], ())).parts
-        verdicts = asyncio.run(session.verify(parts, [row["answer"]], Vocabulary.COVERAGE, row["question"]))
-        return formulas.completeness([CREDITS[v.value] for v in verdicts if v]) or 0.0
-
-    def parts(self, row: Row) -> int:
-        """How many parts the question is split into."""
-        return len(asyncio.run(self.judge.session("").required_parts(row["question"], ())).parts)
+def sides(task: str, row: Row) -> tuple[list[str], list[str]]:
+    """What the baselines compare: texts whose words or meaning should be found in the others."""
+    if task == "faithfulness":
+        return list(sentences(row["answer"])), [each for text in passages(row) for each in sentences(text)]
+    return [row["reference" if task == "correctness" else "question"]], [row["answer"]]
 
 
-def ranked(name: str, rows: Sequence[Row], score: Callable[[Row], tuple[float, float]]) -> None:
-    """One line of the table: AUC and balanced accuracy."""
-    started = time.process_time()
-    scores, decided = zip(*map(score, rows), strict=True)
-    labels = [row["label"] for row in rows]
-    cost = (time.process_time() - started) / len(rows) * 1000
-    ranks, decides = auc(scores, labels), balanced(decided, labels)
-    print(f"{name:32} {len(rows):4}  AUC {ranks:.3f}  balanced {decides:.3f}  {cost:5.0f} ms")
+def baselines(task: str, rows: Sequence[Row]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean cosine with the nearest text, and share of the content words that are found."""
+    near, shared = [], []
+    for row in rows:
+        a, b = sides(task, row)
+        x, y = (np.stack([each.vector for each in embedder().encode(texts)]) for texts in (a, b))
+        near.append(float((x @ y.T).max(axis=1).mean()))
+        known = {w.folded for text in b for w in words(text)}
+        said = [w.folded for text in a for w in words(text) if not w.is_function]
+        shared.append(sum(word in known for word in said) / max(1, len(said)))
+    return np.array(near), np.array(shared)
+
+
+def line(name: str, rows: Sequence[Row], coefficients: Path) -> str:
+    """One row of the table, in Markdown."""
+    task = rows[0]["task"]
+    settings = EmbeddedJudgeConfig(coefficients=str(coefficients) if coefficients.exists() else None)
+    scores = asyncio.run(published(rows, task, EmbeddedJudge(settings, embedder())))
+    whole = 0.75 if any(row["label"] == 0.5 for row in rows) else 0.5
+    good = np.array([row["label"] >= whole for row in rows])
+    (low, high), (near, shared) = interval(good, scores), baselines(task, rows)
+    means = np.nanmean(scores[good]), np.nanmean(scores[~good])
+    return (
+        f"| {name} | {len(rows)} | {np.isnan(scores).sum()} | {auc(good, scores):.3f} ({low:.2f} to {high:.2f}) "
+        f"| {means[0]:.2f} / {means[1]:.2f} | {auc(good, near):.3f} | {auc(good, shared):.3f} |"
+    )
 
 
 def main() -> None:
-    """Prints the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Prints the table, a line as soon as its set is done."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--every", type=int, default=1, help="take every Nth row only")
+    parser.add_argument("coefficients", type=Path)
+    parser.add_argument("--sets", default="", help="beginnings of names, with commas")
+    parser.add_argument("--limit", type=int, help="rows of each set")
     options = parser.parse_args()
-    rows: dict[str, list[Row]] = defaultdict(list)
+    print("| set | n | without a value | AUC | mean of good / bad | cosine | words |\n|---|---|---|---|---|---|---|")
     for path in sorted(options.folder.glob("*.jsonl")):
-        for line in list(path.open())[:: options.every]:
-            row = json.loads(line)
-            kind = row.get("perturbation", "")
-            rows[f"{row['task']} {kind}" if kind else row["task"]].append(row)
-    bench = Bench()
-    for name, found in rows.items():
-        task = name.split()[0]
-        if task == "faithfulness":
-            ranked(name, found, bench.support)
-        elif task == "correctness":
-            ranked(name, found, bench.recall)
-        elif task == "relevancy":
-            ranked(name, found, bench.relevancy)
-        elif task == "completeness":
-            error = np.mean([abs(bench.completeness(row) - row["label"]) for row in found])
-            print(f"{name:32} {len(found):4}  mean absolute error {error:.3f}")
-        elif task == "decompose":
-            right = sum(bench.parts(row) == row["n_parts"] for row in found)
-            print(f"{name:32} {len(found):4}  parts right {right} of {len(found)}")
-    asyncio.run(bench.embedder.close())
+        if path.stem.startswith(tuple(options.sets.split(","))):
+            rows = [json.loads(text) for text in path.open()][: options.limit]
+            if rows[0].get("task") in MEASURES:
+                print(line(path.stem, rows, options.coefficients / f"without-{path.stem}.json"), flush=True)
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ def test_check_opens_nothing_and_loads_no_model_for_a_file_that_uses_everything(
     before = sorted(tmp_path.iterdir())
     done = watched("check", str(tmp_path / "c.yaml"))
     assert done.returncode == 0, done.stderr
-    name = "m" if "model" in judge else "embedded-v1"
+    name = "m" if "model" in judge else "embedded-v2"
     assert done.stdout.endswith(f"fine; judge {name}, measures {', '.join(LIVE_MEASURES)}, gold set set\n")
     opened, modules = json.loads(done.stderr)
     assert (opened, MODELS & set(modules)) == ([], set())

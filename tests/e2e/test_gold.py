@@ -53,7 +53,7 @@ def means(server: PrometheusServer, suffix: str, release: str) -> dict[str, floa
 
 def shown(server: PrometheusServer) -> dict[str, dict[str, float]]:
     """What the panels of the dashboard show: {title: {legend: value}}."""
-    chosen = {"$gold_set": "prices", "$judge": "embedded-v1", "${measure}": "factual"}
+    chosen = {"$gold_set": "prices", "$judge": "embedded-v2", "${measure}": "factual"}
     panels: dict[str, dict[str, float]] = {}
     for panel in json.loads(board.FILE.read_text())["panels"]:
         for target in panel.get("targets", []):

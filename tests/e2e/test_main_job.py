@@ -62,7 +62,7 @@ def test_spans_become_gauges_and_evaluations_on_the_same_trace(service: Running,
     ids = ask(service, EXPORTERS[protocol](service), GOOD, OFF_TOPIC, HALF)
 
     labels = {"service_name": "shop", "service_version": "1.4", "deployment_environment": "test"}
-    labels["judge"] = "embedded-v1"
+    labels["judge"] = "embedded-v2"
     for measure in MEASURES:
         value = service.value(f"tracescore_{measure}_ratio", **labels)
         assert 0 < service.value(f"tracescore_{measure}_lower_ratio", **labels) < value

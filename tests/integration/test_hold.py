@@ -100,7 +100,7 @@ async def test_a_span_goes_on_with_its_scores_in_it(sink: Sink, rig: Rig, envelo
     assert arrived["name"] == "span 1"
     assert arrived["attributes"] == {
         "k": "v",
-        "tracescore.judge": "embedded-v1",
+        "tracescore.judge": "embedded-v2",
         "tracescore.epoch": 0,
         "tracescore.answer_relevancy": 0.25,
         "tracescore.faithfulness.error": "judge_timeout",
@@ -125,7 +125,7 @@ async def test_a_span_that_came_as_json_goes_on_as_json(sink: Sink, rig: Rig) ->
     (arrived,) = orjson.loads(body.content)["resourceSpans"][0]["scopeSpans"][0]["spans"]
     assert arrived.pop("attributes") == [
         {"key": "k"},
-        {"key": "tracescore.judge", "value": {"stringValue": "embedded-v1"}},
+        {"key": "tracescore.judge", "value": {"stringValue": "embedded-v2"}},
         {"key": "tracescore.epoch", "value": {"intValue": "0"}},
         {"key": "tracescore.answer_relevancy", "value": {"doubleValue": 0.25}},
     ]

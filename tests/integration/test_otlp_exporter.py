@@ -104,7 +104,7 @@ async def test_the_span_hangs_in_the_evaluated_trace_without_stretching_it(sink:
     assert (span["name"], span["scope"], span["resource"]["service.name"]) == ("evaluate", "tracescore", "tracescore")
     assert span["attributes"] == {
         "openinference.span.kind": "EVALUATOR",
-        "tracescore.judge": "embedded-v1",
+        "tracescore.judge": "embedded-v2",
         "tracescore.epoch": 0,
         "tracescore.answer_relevancy": 0.25,
         "tracescore.answer_relevancy.label": "noncommittal",

@@ -117,11 +117,11 @@ async def test_each_score_is_an_annotation_of_the_evaluated_span_and_what_is_uns
     async with exporting(phoenix_like.url) as export:
         await export.exporter.export(scored)
         await phoenix_like.wait(lambda: len(phoenix_like.taken) == 2)
-    about = {"judge": "embedded-v1", "epoch": 0}
+    about = {"judge": "embedded-v2", "epoch": 0}
     common = {
         "span_id": scored.interaction.span_id,
         "annotator_kind": "LLM",
-        "identifier": "tracescore/embedded-v1",
+        "identifier": "tracescore/embedded-v2",
     }
     assert phoenix_like.taken == [
         {
@@ -258,5 +258,5 @@ async def test_a_real_phoenix_keeps_one_annotation_per_measure_and_judge(phoenix
         "completeness": 1,
     }
     assert {row["annotator_kind"] for row in found.values()} == {"LLM"}
-    assert {row["identifier"] for row in found.values()} == {"tracescore/embedded-v1"}
+    assert {row["identifier"] for row in found.values()} == {"tracescore/embedded-v2"}
     assert found["completeness"]["metadata"]["score_id"] == scored.score_id("completeness")

@@ -8,7 +8,7 @@ from tests.results import result
 from tracescore.drift.scale import Scale, going_on
 from tracescore.model import EVALUATOR_VERSION as NOW
 
-OURS = Scale("embedded-v1", 0, NOW)
+OURS = Scale("embedded-v2", 0, NOW)
 
 KNOWN: dict[str, tuple[Scale | None, bool]] = {
     "nothing": (None, True),

@@ -43,7 +43,7 @@ class App:
         return DriftWatch(self.registry, *args)
 
     async def answer(
-        self, count: int = 1, *, epoch: int = 0, judge: str = "embedded-v1", evading: float = 0.05, **more
+        self, count: int = 1, *, epoch: int = 0, judge: str = "embedded-v2", evading: float = 0.05, **more
     ):
         means = MEANS | {name: more.pop(name) for name in list(more) if name in MEANS}
         for _ in range(count):
@@ -55,7 +55,7 @@ class App:
             await self.watch.export(Result(told, tuple(scores), judge, epoch, finished=self.clock.now))
 
     def metric(self, name: str, **labels: str) -> float | None:
-        known = {"judge": "embedded-v1", "service_name": "shop", "deployment_environment": "production"}
+        known = {"judge": "embedded-v2", "service_name": "shop", "deployment_environment": "production"}
         detector = labels.get("detector")
         if detector:
             measure = {"answered": "answer_relevancy", "completeness_multipart": "completeness"}.get(detector, detector)
@@ -261,7 +261,7 @@ async def test_time_is_that_of_the_interactions_but_never_the_future() -> None:
     app = App()
     await app.answer(3)
     told = interaction(99, ended=NOW + 400 * DAY)
-    await app.watch.export(Result(told, (Score("faithfulness", 1.0),), "embedded-v1", finished=app.clock.now))
+    await app.watch.export(Result(told, (Score("faithfulness", 1.0),), "embedded-v2", finished=app.clock.now))
     (watched,) = app.watch.family.watched.values()
     assert watched.last == app.clock.now
 

@@ -30,7 +30,7 @@ LABELS = {
     "service_name": "shop",
     "deployment_environment": "production",
     "service_version": "1.4.2",
-    "judge": "embedded-v1",
+    "judge": "embedded-v2",
 }
 
 

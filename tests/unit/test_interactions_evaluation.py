@@ -77,7 +77,7 @@ EVALUATORS = {
     "TruLens, root": {"ai.observability.span_type": "eval_root", "gen_ai.operation.name": "chat"},
     "pydantic-evals": {"gen_ai.operation.name": "experiment"},
     "a span that carries a result": {"gen_ai.evaluation.name": "tone", "gen_ai.request.model": "m"},
-    "ours": {"openinference.span.kind": "EVALUATOR", "tracescore.judge": "embedded-v1"},
+    "ours": {"openinference.span.kind": "EVALUATOR", "tracescore.judge": "embedded-v2"},
 }
 
 

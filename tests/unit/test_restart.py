@@ -186,15 +186,15 @@ async def test_after_an_epoch_that_cannot_be_read_comes_a_later_one_than_any_sco
         before.spool.note(Totals(recovery.totals(before.journal._parts), 2, NOW, 0.0, 10))
     else:
         before.spool.note(Finished(scored, []))
-    before.spool.note(Fact("judge epoch of embedded-v1", b"{bad"))
+    before.spool.note(Fact("judge epoch of embedded-v2", b"{bad"))
     await before.spool.close()
-    epochs = Epochs("embedded-v1", "p", "e", {}, CollectorRegistry())
+    epochs = Epochs("embedded-v2", "p", "e", {}, CollectorRegistry())
     shown = await started(tmp_path / "spool", epochs)
     assert epochs.number == 4
     assert 'event=spool_unreadable what="judge epoch" detail="epoch 4 begins"' in caplog.text
     await shown.publish(dataclasses.replace(scored, epoch=epochs.number))
     assert shown("drift_scores", detector="answer_relevancy", against="baseline") == 1
-    again = Epochs("embedded-v1", "p", "e", {}, CollectorRegistry())
+    again = Epochs("embedded-v2", "p", "e", {}, CollectorRegistry())
     assert (await started(tmp_path / "spool", again))("spool_errors_total", reason="unreadable") == 0
     assert again.number == 4
 

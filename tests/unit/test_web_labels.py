@@ -61,7 +61,7 @@ async def test_an_answer_is_shown_with_its_parts_and_without_scores_verdicts_or_
     of_users = ("What is the return window, and does it cover opened items?", "within 30 days of purchase.")
     for text in (*of_users, "What is the return window?", "Does it cover opened items?", "Opened items can be"):
         assert text in shown
-    for hidden in ("0.81", "0.50", "blockquote", "verdict", "How long can I return items?", "embedded-v1"):
+    for hidden in ("0.81", "0.50", "blockquote", "verdict", "How long can I return items?", "embedded-v2"):
         assert hidden not in shown
     assert "1 answer to label" in shown
     assert 'href="/labels">1 answer to label' in (await ask(rig.app, "/")).body

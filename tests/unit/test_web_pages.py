@@ -179,7 +179,7 @@ async def test_an_interaction_shows_the_evidence_behind_each_score() -> None:
         "it lies within 0.25 to 0.75",
         f"Span {SPAN}",
         "Question input.value of span ask",
-        "Judge embedded-v1 epoch 0",
+        "Judge embedded-v2 epoch 0",
         "4 calls, 812 tokens in, 96 out, cost 0.0012",
         "Weight 4 ",
         "listed by a retrieval span",

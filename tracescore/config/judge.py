@@ -20,7 +20,9 @@ class EmbeddedJudgeConfig(Section):
     """The judge without a language model: no key, no network."""
 
     kind: Literal["embedded"] = "embedded"
-    name: str = Field(default="embedded-v1", min_length=1, max_length=64)
+    name: str = Field(default="embedded-v2", min_length=1, max_length=64)
+    coefficients: str | None = Field(default=None, min_length=1)
+    """A file of coefficients in place of those that come with the judge: fitted to labels of one's own."""
 
     @property
     def known_as(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -22,10 +23,10 @@ NO_EMBEDDER = (
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """Claims by their verdicts; `open` ones have none."""
+    """Claims by their verdicts, expected counts where these are graded; `open` ones have none."""
 
-    good: int
-    bad: int
+    good: float
+    bad: float
     open: int
 
 
@@ -94,7 +95,7 @@ class AnswerCorrectness:
         items = tuple(_item("claim", claim, verdict) for claim, verdict in zip(claims, ours, strict=True)) + tuple(
             _item("reference_claim", claim, verdict) for claim, verdict in zip(wanted, theirs, strict=True)
         )
-        return self._score((_count(ours, "TP"), _count(theirs, "covered")), similarity, items)
+        return self._score((_count(ours), _count(theirs)), similarity, items)
 
     def _score(
         self, counts: tuple[_Counts, _Counts], similarity: float, items: tuple[Item, ...], label: str = ""
@@ -121,12 +122,13 @@ class AnswerCorrectness:
         return formulas.answer_correctness(factual, similarity, self._weights)
 
 
-def _count(verdicts: Sequence[Verdict | None], good: str) -> _Counts:
-    known = [verdict.value == good for verdict in verdicts if verdict]
-    return _Counts(sum(known), len(known) - sum(known), len(verdicts) - len(known))
+def _count(verdicts: Sequence[Verdict | None]) -> _Counts:
+    known = [verdict.credit for verdict in verdicts if verdict]
+    good = math.fsum(known)
+    return _Counts(good, len(known) - good, len(verdicts) - len(known))
 
 
 def _item(side: Literal["claim", "reference_claim"], claim: str, verdict: Verdict | None) -> Item:
     if verdict is None:
         return Item(side, claim)
-    return Item(side, claim, verdict.value, verdict.quote, float(verdict.value in {"TP", "covered"}))
+    return Item(side, claim, verdict.value, verdict.quote, verdict.credit)

@@ -7,7 +7,7 @@ from typing import Literal
 
 from tracescore import formulas
 from tracescore.embedder import Embedder
-from tracescore.judge.operations import Session
+from tracescore.judge.operations import Relevance, Session
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
 from tracescore.runtime import gather_pair
 
@@ -15,8 +15,9 @@ from tracescore.runtime import gather_pair
 class AnswerRelevancy:
     """Mean cosine between the stand-alone question and `n` questions that the judge reads from the answer alone.
 
-    Says "on topic", never "right". A blank answer is 0 (label `blank`) without a call; an evasive one is 0
-    (label `noncommittal`), or Unscored(`abstained`) where abstentions are excluded.
+    A judge that rates the answer beside the question itself gives the value instead. Says "on topic", never "right".
+    A blank answer is 0 (label `blank`) without a call; an evasive one is 0 (label `noncommittal`), or
+    Unscored(`abstained`) where abstentions are excluded.
     """
 
     measure: Measure = "answer_relevancy"
@@ -35,6 +36,7 @@ class AnswerRelevancy:
         question, answer = interaction.question or "", interaction.answer or ""
         if not answer.strip():
             return Score(self.measure, 0.0, label="blank")
+        rated = await session.relevance(question, answer)
         generate = partial(session.reverse_questions, answer, self._n)
         if interaction.history:
             resolve = partial(session.required_parts, question, interaction.history)
@@ -47,6 +49,8 @@ class AnswerRelevancy:
             if self._excluded:
                 return Unscored(self.measure, "abstained", items=tuple(items))
             return Score(self.measure, 0.0, label="noncommittal", items=tuple(items))
+        if rated is not None:
+            return Score(self.measure, rated.credit, items=_items(rated))
         questions = [text for text in generated.questions if text.strip()]
         if not questions:
             return Unscored(self.measure, "no_questions")
@@ -60,3 +64,8 @@ class AnswerRelevancy:
         if value is None:
             return Unscored(self.measure, "zero_vector", items=items)
         return Score(self.measure, value, items=items)
+
+
+def _items(rated: Relevance) -> tuple[Item, ...]:
+    """The sentence of the answer that the value is for."""
+    return (Item("claim", rated.quote, credit=rated.credit),) if rated.quote else ()

@@ -6,14 +6,15 @@ from tracescore import formulas
 from tracescore.judge.operations import Session, Vocabulary
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
 
-CREDITS = {"covered": 1.0, "partial": 0.5, "missing": 0.0}
+STRICT = 0.75
+"""Credit from which a part counts as covered where partly is not enough."""
 
 
 class Completeness:
     """Mean credit over the parts that the question requires, which the judge lists without seeing the answer.
 
     Where the interaction brings its required parts along, those count. `details["strict"]` counts a partly
-    covered part as missing.
+    covered part as missing: 1 for a credit of STRICT and more, else 0.
     """
 
     measure: Measure = "completeness"
@@ -31,7 +32,7 @@ class Completeness:
             return Unscored(self.measure, "no_parts")
         verdicts = await session.verify(parts, [answer], Vocabulary.COVERAGE, standalone)
         items = tuple(
-            Item("part", part, verdict.value, verdict.quote, CREDITS[verdict.value]) if verdict else Item("part", part)
+            Item("part", part, verdict.value, verdict.quote, verdict.credit) if verdict else Item("part", part)
             for part, verdict in zip(parts, verdicts, strict=True)
         )
         return self._of(items)
@@ -44,7 +45,7 @@ class Completeness:
             detail = f"{missing} of {len(items)} parts without a verdict"
             return Unscored(self.measure, "judge_incomplete", detail, lo, hi, items)
         value = formulas.completeness(known)
-        strict = formulas.completeness([float(credit == 1.0) for credit in known])
+        strict = formulas.completeness([float(credit >= STRICT) for credit in known])
         if value is None or strict is None:
             return Unscored(self.measure, "no_parts")
         return Score(self.measure, value, items=items, details={"strict": strict, "parts": len(items)})

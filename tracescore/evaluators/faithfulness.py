@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import partial
 
 from tracescore import formulas
@@ -11,7 +12,7 @@ from tracescore.runtime import gather_pair
 
 
 class Faithfulness:
-    """Claims of the answer that the contexts support, over all claims submitted.
+    """Claims of the answer that the contexts support, over all claims submitted; a graded one counts its credit.
 
     `details["contradicted"]` is the share of claims that the contexts contradict, `details["windows"]` how many
     different parts of them claims were judged against: 1 where the judge reads all of them at once. An answer
@@ -39,16 +40,14 @@ class Faithfulness:
             return Unscored(self.measure, "no_claims")
         verdicts = await session.verify(claims, contexts, Vocabulary.SUPPORT, question)
         items = tuple(
-            Item("claim", claim, verdict.value, verdict.quote, float(verdict.value == "supported"))
-            if verdict
-            else Item("claim", claim)
+            Item("claim", claim, verdict.value, verdict.quote, verdict.credit) if verdict else Item("claim", claim)
             for claim, verdict in zip(claims, verdicts, strict=True)
         )
         return self._of(items, windows=len({verdict.window for verdict in verdicts if verdict}))
 
     def _of(self, items: tuple[Item, ...], windows: int) -> Evaluation:
         count = len(items)
-        supported = sum(item.verdict == "supported" for item in items)
+        supported = math.fsum(item.credit or 0.0 for item in items)
         contradicted = sum(item.verdict == "contradicted" for item in items)
         missing = sum(not item.verdict for item in items)
         if missing:

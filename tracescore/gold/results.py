@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +62,7 @@ class ItemOutcome:
     label: str = ""
     values: Mapping[GoldMeasure, float] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, float] = field(default_factory=dict)
     claims: tuple[Mapping[str, Any], ...] = ()
     """Of answer and reference, with their verdicts."""
 
@@ -116,9 +117,9 @@ class Run:
         """Items with this outcome."""
         return sum(each.outcome == outcome for each in self.outcomes)
 
-    def claims(self) -> dict[str, int]:
+    def claims(self) -> dict[str, float]:
         """Claims by verdict: right, wrong, and those of references that were missed."""
-        return {name: sum(each.counts.get(name, 0) for each in self.outcomes) for name in COUNTS}
+        return {name: math.fsum(each.counts.get(name, 0) for each in self.outcomes) for name in COUNTS}
 
     def estimates(self, min_scored: float, tag: str | None = None) -> dict[GoldMeasure, Estimate]:
         """Per measure, over all items or those with a tag; without those of which too few items are scored."""
@@ -147,7 +148,7 @@ class Summary:
     estimates: Mapping[GoldMeasure, Estimate]
     by_tag: Mapping[str, Mapping[GoldMeasure, Estimate]]
     items: Mapping[Outcome, int]
-    claims: Mapping[str, int]
+    claims: Mapping[str, float]
 
 
 _TAGS = 50

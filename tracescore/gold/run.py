@@ -182,6 +182,6 @@ def _scored(bare: ItemOutcome, result: Result) -> ItemOutcome:
     return replace(
         outcome,
         label=correctness.label,
-        counts={name: int(correctness.details[name]) for name in COUNTS if name in correctness.details},
+        counts={name: correctness.details[name] for name in COUNTS if name in correctness.details},
         claims=tuple(dataclasses.asdict(claim) for claim in correctness.items),
     )

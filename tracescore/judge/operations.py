@@ -49,6 +49,14 @@ class ReverseQuestions:
 
 
 @dataclass(frozen=True, slots=True)
+class Relevance:
+    """A credit in [0, 1], and the sentence of the answer that it is for (may be empty)."""
+
+    credit: float
+    quote: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RequiredParts:
     """What the question asks for, part by part, and the question with its references to the history resolved."""
 
@@ -56,17 +64,28 @@ class RequiredParts:
     standalone: str
 
 
+CREDITS = {"supported": 1.0, "covered": 1.0, "TP": 1.0, "partial": 0.5}
+"""What a verdict counts by its word; every other word counts 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A word of the vocabulary, and the words of the evidence that show it (may be empty).
 
     `window` numbers the parts of the evidence that were shown for different statements, where all of it was too much
-    for one request: verdicts with one number were given on the same part.
+    for one request: verdicts with one number were given on the same part. `grade` is what a judge that grades gives
+    instead of the credit that goes with the word.
     """
 
     value: str
     quote: str = ""
     window: int = 0
+    grade: float | None = None
+
+    @property
+    def credit(self) -> float:
+        """What the statement counts, in [0, 1]."""
+        return CREDITS.get(self.value, 0.0) if self.grade is None else self.grade
 
 
 class Session(Protocol):
@@ -88,6 +107,13 @@ class Session(Protocol):
 
     async def reverse_questions(self, answer: str, n: int) -> ReverseQuestions:
         """`n` questions that `answer` answers. Sees neither question, history nor contexts."""
+        ...
+
+    async def relevance(self, question: str, answer: str) -> Relevance | None:
+        """How far `answer` deals with `question`, from a judge that sees both; None from one that asks back.
+
+        None means that relevancy is the likeness of `reverse_questions` to the question.
+        """
         ...
 
     async def required_parts(self, question: str, history: Sequence[Message]) -> RequiredParts:

@@ -91,6 +91,9 @@ class OpenAISession:
         )
         return cast("ReverseQuestions", await self._own.get(("reverse_questions", answer, n), ask))
 
+    async def relevance(self, question: str, answer: str) -> None:
+        """A language model writes questions instead."""
+
     async def required_parts(self, question: str, history: Sequence[Message]) -> RequiredParts:
         """Remembered for the next interaction with this question and history."""
         turns = [{"role": turn.role, "text": turn.text} for turn in history if turn.text.strip()]

@@ -49,6 +49,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "partial_contexts": STATE_MEANINGS["partial_contexts"],
     "app_error": STATE_MEANINGS["app_error"],
     "no_reference": "there is no reference answer to compare with",
+    "unsupported_language": "the judge does not read this script, or not these languages together",
     "judge_unreachable": "the judge did not answer",
     "judge_timeout": "the judge did not answer in time",
     "judge_rate_limited": "the judge asked to be called less often",

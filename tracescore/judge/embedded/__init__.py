@@ -16,17 +16,19 @@ from prometheus_client import CollectorRegistry
 from tracescore.config import EmbeddedJudgeConfig
 from tracescore.embedder import Embedder
 from tracescore.errors import EmbedderError, JudgeError, UsageError
-from tracescore.judge.embedded.abstention import abstention
+from tracescore.judge.embedded.abstention import abstention, telling
 from tracescore.judge.embedded.alignment import EncodedText
+from tracescore.judge.embedded.grading import Coefficients, load
 from tracescore.judge.embedded.parts import required_parts
 from tracescore.judge.embedded.questions import pseudo_questions
-from tracescore.judge.embedded.sentences import claims
+from tracescore.judge.embedded.relevancy import relevance
 from tracescore.judge.embedded.steps import Steps, advance
 from tracescore.judge.embedded.verdicts import verdicts
 from tracescore.judge.epoch import Epochs
 from tracescore.judge.operations import (
     MAX_EVIDENCE,
     MAX_TEXT,
+    Relevance,
     RequiredParts,
     ReverseQuestions,
     Verdict,
@@ -80,7 +82,7 @@ class EmbeddedJudge:
     def __init__(
         self, settings: EmbeddedJudgeConfig, embedder: Embedder, registry: CollectorRegistry | None = None
     ) -> None:
-        """Raises UsageError when `embedder` is not a model in this process."""
+        """Raises UsageError when `embedder` is not a model in this process, or a file of coefficients is none."""
         if not isinstance(embedder, LocalEncoder):
             raise UsageError(
                 f"judge: the embedded judge works with an embedder of kind minilm or sentence_transformers; "
@@ -88,7 +90,8 @@ class EmbeddedJudge:
             )
         self._name = settings.name
         self._encoder: LocalEncoder = embedder
-        self._epochs = Epochs(self._name, "none", embedder.name, {}, registry or CollectorRegistry())
+        self._coefficients = load(settings.coefficients)
+        self._epochs = Epochs(self._name, self._coefficients.digest, embedder.name, {}, registry or CollectorRegistry())
         self._epochs.embedded_by(embedder.identity)
 
     @property
@@ -116,17 +119,18 @@ class EmbeddedJudge:
         Nothing is remembered anyway.
         """
         del key, remembered
-        return EmbeddedSession(self._encoder, self._epochs.number)
+        return EmbeddedSession(self._encoder, self._coefficients, self._epochs.number)
 
     async def close(self) -> None:
         """Nothing to release: the embedder belongs to the caller."""
 
 
 class EmbeddedSession:
-    """The four operations; see `operations.Session`."""
+    """The operations; see `operations.Session`. What it cannot read becomes JudgeError(unsupported_language)."""
 
-    def __init__(self, encoder: LocalEncoder, epoch: int = 0) -> None:
+    def __init__(self, encoder: LocalEncoder, coefficients: Coefficients, epoch: int = 0) -> None:
         self._encoder = encoder
+        self._coefficients = coefficients
         self._epoch = epoch
 
     @property
@@ -146,6 +150,11 @@ class EmbeddedSession:
         questions = await self._run(lambda: pseudo_questions(read, n))
         return ReverseQuestions(questions, noncommittal=bool(words), words=words)
 
+    async def relevance(self, question: str, answer: str) -> Relevance:
+        """The credit of the sentence that deals with the question best; 0 where none says anything."""
+        asked, read = _read(question, answer)
+        return await self._in_steps(relevance(asked, read, self._encoder, self._coefficients))
+
     async def required_parts(self, question: str, history: Sequence[Message]) -> RequiredParts:
         """The parts of a first question; JudgeError(needs_history) for a later one."""
         if history:
@@ -155,10 +164,10 @@ class EmbeddedSession:
         return RequiredParts(_few(parts, _MOST_PARTS, "parts"), standalone=question)
 
     async def claims(self, question: str, text: str) -> tuple[str, ...]:
-        """The sentences of `text` that can be true or false, as they stand."""
+        """The sentences of `text` that can be true or false, as they stand, without those that tell nothing."""
         del question  # `verify` reads short answers with it
         (read,) = _read(text)
-        found = await self._run(lambda: claims(read))
+        found = await self._run(lambda: telling(read))
         return _few(found, _MOST_CLAIMS, "claims")
 
     async def verify(
@@ -167,7 +176,7 @@ class EmbeddedSession:
         """One verdict per statement, never None, each with the sentence that matches best as its quote."""
         (asked,) = _read(question)
         read = _read(*evidence, most=MAX_EVIDENCE)
-        return await self._in_steps(verdicts(statements, read, vocabulary, asked, self._encoder))
+        return await self._in_steps(verdicts(statements, read, vocabulary, asked, self._encoder, self._coefficients))
 
     async def _in_steps(self, steps: Steps[T]) -> T:
         """Others have their turn between two steps; whoever is cancelled takes no further one."""

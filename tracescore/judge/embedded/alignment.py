@@ -151,13 +151,14 @@ class Evidence:
     """The sentences of some passages, encoded as far as the statements to be held against them need it.
 
     `verbatim` has every sentence by its `key`; `terms` are those that share most with the statements, in their order.
-    `stems` are of the words in these, `initials` the first letters of the words in a row.
+    `stems` are of the words in these, `initials` the first letters of the words in a row, `text` is all of it.
     """
 
     verbatim: Mapping[str, str]
     terms: Sequence[Terms]
     stems: frozenset[str]
     initials: str
+    text: str
 
 
 def gather(passages: Sequence[str], statements: Sequence[str], encoder: Encoder) -> Steps[Evidence]:
@@ -176,7 +177,8 @@ def gather(passages: Sequence[str], statements: Sequence[str], encoder: Encoder)
     by_text = {each.text: each for each in of_like_length}
     found = [by_text[sentence] for sentence in chosen]
     known = [word for each in found for word in each.words]
-    return Evidence(verbatim, found, frozenset(w.stem for w in known), "".join(w.folded[0] for w in known))
+    initials = "".join(w.folded[0] for w in known)
+    return Evidence(verbatim, found, frozenset(w.stem for w in known), initials, " ".join(e.text for e in found))
 
 
 _NOTHING = frozenset[str]()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tracescore.judge.embedded import lexicon
-from tracescore.judge.embedded.quantities import MONEY, quantities
+from tracescore.judge.embedded.quantities import MONEY, dimension_of, quantities
 from tracescore.judge.embedded.questions import is_instruction
 from tracescore.judge.embedded.terms import words
 
@@ -54,6 +54,16 @@ _YES_NO = re.compile(
     r"gelten|hat|haben|darf|muss|est-ce|peut-on|puis-je|puedo|hay|se puede|هل|क्या|是否|能否|可否|可以)(?!\w)"
     r"|吗[？?]?$|ですか[？?。]?$|ますか[？?。]?$"
 )
+_GRANTS = re.compile(
+    r"(?i)\b(?:accept(?:ed|s)?|allow(?:ed|s)?|permit(?:ted|s)?|welcome|possible|available|eligible|can(?:not|'t)?|may|"
+    r"must|free to|forbidden|prohibited|not|erlaubt|möglich|kann|können|darf|dürfen|nicht|possible|permis|autorisé|"
+    r"peut|peuvent|posible|permite|puede|pueden|possível|permitid[oa]s?|pode|podem|possibile|consentit[oaie]|può|"
+    r"possono|mogelijk|toegestaan|kan|kunnen|mag|niet)\b"
+)
+_HOW_MANY = re.compile(
+    r"(?i)\b(?:how (?:many|much)|wie ?viele?|combien d(?:e |['’])|cuánt[oa]s?|quant[oaie]s?|hoeveel)\s*"
+    r"(?P<unit>[^\W\d_]+(?:\s[^\W\d_]+)?)"
+)
 _WHICH = re.compile(
     rf"(?i)\b(?:which|what)\s+(?P<nouns>(?:(?!(?:{_AUX}|i|you|we)\b)[\w-]+\s+){{1,3}})(?:{_AUX}|i|you|we)\b"
 )
@@ -75,8 +85,19 @@ def asked(question: str) -> Asked:
     for m in _WHICH.finditer(question):
         announcing |= {word.start for word in words(question) if m.start("nouns") <= word.start < m.end("nouns")}
     form = next((form for form, pattern in _FORMS if pattern.search(question)), "")
+    if not form and (measured := _asked_unit(question)):
+        return Asked(kinds=measured, announcing=frozenset(announcing))
     found = () if form else (kinds for kinds, pattern in _KINDS if pattern.search(question))
     return Asked(kinds=next(iter(found), frozenset()), form=form, announcing=frozenset(announcing))
+
+
+def _asked_unit(question: str) -> frozenset[str]:
+    """The dimension of the unit that is asked for, with what stands for it; empty where none is named."""
+    m = _HOW_MANY.search(question)
+    dimension = m and (dimension_of(m["unit"]) or dimension_of(m["unit"].split()[0]))
+    if not dimension:
+        return frozenset()
+    return frozenset({"time", "months"}) if dimension in ("time", "months") else frozenset({dimension, "bare"})
 
 
 def gives(question: Asked, sentence: str) -> bool:
@@ -103,6 +124,11 @@ def _has_form(form: str, sentence: str) -> bool:
     if form == "procedure":
         return any(map(is_instruction, re.split(r"[,;:]\s*|\band\b\s*", sentence)))
     return form in ("person", "place") and bool(_CAPITAL.search(sentence))
+
+
+def grants(sentence: str) -> bool:
+    """Whether `sentence` allows or forbids, which answers whether one may: returns are accepted."""
+    return bool(_GRANTS.search(sentence))
 
 
 def answers_yes_or_no(sentence: str) -> bool:

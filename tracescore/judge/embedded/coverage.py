@@ -14,17 +14,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tracescore.judge.embedded.abstention import abstains
+from tracescore.formulas import clip
+from tracescore.judge.embedded.abstention import abstains, is_echo
 from tracescore.judge.embedded.alignment import FORM, Encoder, Floats, Terms, all_terms, gather, similarity
-from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives
+from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives, grants
 from tracescore.judge.embedded.quantities import quantities
+from tracescore.judge.embedded.questions import is_instruction
 from tracescore.judge.embedded.steps import Steps
 from tracescore.judge.embedded.terms import names, words
 
-COVERED, PARTIAL = 0.5, 0.47
-"""Score from which a part counts as covered or partly so. Between the halves that are there (0.58 and more) and
-those that are not (0.46 and less) of two-part questions answered by half; hence the narrow band between."""
+COVERED, MISSING = 0.55, 0.4
+"""Score from which a part is clearly covered, and up to which it is clearly missing; its credit rises evenly between.
+The halves that are there lie at 0.58 and more, those that are not at 0.46 and less, in two-part questions answered
+by half."""
+HALFWAY = (COVERED + MISSING) / 2
 SHARED = 0.3
 """Share of its weight that a word keeps which other parts have too."""
 ANNOUNCING = 0.2
@@ -37,6 +42,10 @@ FLOOR = 0.55
 """Score of a part that alone asks for a kind of answer, in a sentence that gives it and covers no other part."""
 ON_SUBJECT = 0.05
 """Alignment that a sentence needs for that beside other parts, which it could suit better."""
+NEAR_ANY = 0.2
+"""Cosine with one of several parts that a whole sentence needs, so that it is not about something else altogether."""
+NEARER = 0.1
+"""What the cosine of a sentence with a part must lie above that with any other part to stand in for its alignment."""
 ALIGNED_ALONE, NEAR_ALONE = 0.3, 0.3
 """Alignment or cosine that it needs where there is one part only, so that it is not about something else."""
 
@@ -47,6 +56,11 @@ class Coverage:
 
     score: float
     quote: str
+
+    @property
+    def credit(self) -> float:
+        """1 where the part is clearly covered, 0 where it is clearly missing, graded between."""
+        return clip((self.score - MISSING) / (COVERED - MISSING))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +81,16 @@ def coverage(parts: Sequence[str], answer: Sequence[str], encoder: Encoder) -> S
     common = Counter(stem for part in parts for stem in {w.stem for w in words(part)})
     questions = [asked(part) for part in parts]
     aligned = np.zeros((len(parts), len(told)))
+    near = np.array([[float(part.vector @ t.terms.vector) for t in told] for part in wanted])
     for i, (part, question) in enumerate(zip(wanted, questions, strict=True)):
-        aligned[i] = [_aligned(part, question, t.terms, common) for t in told]
+        aligned[i] = [aligned_with(part, question, t.terms, common) for t in told]
         yield
     found = []
     for i, part in enumerate(wanted):
         others = [*questions[:i], *questions[i + 1 :]]
-        rivals = np.delete(aligned, i, axis=0).max(axis=0, initial=0.0)
+        beside = aligned[i], _rivals(aligned, i), near[i], _rivals(near, i)
         scores = [
-            _score(_Match(part, questions[i], t, float(aligned[i, j]), float(rivals[j])), others, frozenset(common))
+            _score(_Match(part, questions[i], t, *(float(each[j]) for each in beside)), others, frozenset(common))
             for j, t in enumerate(told)
         ]
         best = int(np.argmax(scores))
@@ -84,19 +99,27 @@ def coverage(parts: Sequence[str], answer: Sequence[str], encoder: Encoder) -> S
     return found
 
 
+def _rivals(table: NDArray[np.float64], part: int) -> NDArray[np.float64]:
+    """The best of the other parts for each sentence."""
+    rivals: NDArray[np.float64] = np.delete(table, part, axis=0).max(axis=0, initial=0.0)
+    return rivals
+
+
 def _told(answer: Sequence[str], parts: Sequence[str], encoder: Encoder) -> Steps[list[_Told]]:
     """The sentences of the answer that say something, each followed by its clauses where it has several."""
     found: list[_Told] = []
     held = yield from gather(answer, parts, encoder)
-    sentences = [t for t in held.terms if not abstains(t.text)]
+    sentences = [t for t in held.terms if not abstains(t.text) and not is_echo(t.text)]
     for k, sentence in enumerate(sentences):
         after = sentences[k + 1].text if k + 1 < len(sentences) else ""
-        goes_on = sentence.text.endswith(":") or _CONTINUES.match(after)
-        found.append(_Told(sentence, f"{sentence.text} {after}" if goes_on else sentence.text, opens=k == 0))
+        heads = is_instruction(after) and not sentence.text.endswith((".", "!", "?", ":"))
+        goes_on = sentence.text.endswith(":") or heads or _CONTINUES.match(after)
+        read = f"{sentence.text}{':' if heads else ''} {after}" if goes_on else sentence.text
+        found.append(_Told(sentence, read, opens=k == 0))
         clauses = [clause for clause in _CLAUSE.split(sentence.text) if len(words(clause)) >= SHORTEST_CLAUSE]
         if len(clauses) > 1:
-            read = yield from all_terms(clauses, encoder)
-            found.extend(_Told(clause, clause.text, opens=False) for clause in read)
+            alone = yield from all_terms(clauses, encoder)
+            found.extend(_Told(clause, clause.text, opens=False) for clause in alone)
     return found
 
 
@@ -104,13 +127,13 @@ _CONTINUES = re.compile(r"(?i)^(?:it|its|they|their|these|those|this|he|his|she|
 """Opens a sentence that goes on about the same as the one before."""
 _CLAUSE = re.compile(
     r"(?i)\s*[;,]\s+(?=(?:and|but|while|which|including|so|or|und|aber|wobei)\b)"
-    r"|\s+(?=and (?:you|it|they|we|there|the|a|an|is|are|was|were)\b)|[，；]"
+    r"|;\s+|\s+(?=and (?:you|it|they|we|there|the|a|an|is|are|was|were)\b)"
 )
-SHORTEST_CLAUSE = 3
-"""Words; `and more` answers nothing."""
+SHORTEST_CLAUSE = 2
+"""Words of a clause that can answer by itself: 6.50 euros; three days."""
 
 
-def _aligned(part: Terms, question: Asked, sentence: Terms, common: Counter[str]) -> float:
+def aligned_with(part: Terms, question: Asked, sentence: Terms, common: Counter[str]) -> float:
     """Weighted mean over the content words of `part` of their best counterpart in `sentence`."""
     if not part.words or not sentence.words:
         return 0.0
@@ -141,13 +164,15 @@ _PRONOUN_SUBJECT = re.compile(r"(?i)^\W*\w+\s+(?:i|you|we|it|they|he|she|there|o
 
 @dataclass(frozen=True, slots=True)
 class _Match:
-    """A part beside a sentence: how well they align, and how well the best other part aligns with the sentence."""
+    """A part beside a sentence: how well they align and how near they are, and both of the best other part."""
 
     part: Terms
     question: Asked
     told: _Told
     aligned: float
     rival: float
+    near: float
+    near_rival: float
 
 
 def _score(match: _Match, others: Sequence[Asked], known: frozenset[str]) -> float:
@@ -156,21 +181,28 @@ def _score(match: _Match, others: Sequence[Asked], known: frozenset[str]) -> flo
     if question.yes_no:
         alone = not any(q.yes_no for q in others)
         replied = match.told.opens and answers_yes_or_no(match.told.read) and (alone or aligned >= match.rival)
-        return max(aligned, FLOOR) if replied else aligned
-    if not gives(question, match.told.read) or not _is_news(question, others, match.told.read, known):
-        return min(aligned, PARTIAL / 2)
+        granted = grants(match.told.read) and aligned >= max(ALIGNED_ALONE, match.rival)
+        return max(aligned, FLOOR) if replied or granted else aligned
+    elsewhere = max(match.near, match.near_rival) < NEAR_ANY and not _refers(match.told)
+    if elsewhere or not gives(question, match.told.read) or not _is_news(question, others, match.told.read, known):
+        return min(aligned, MISSING / 2)
     alone = bool(question.wants) and all(q.wants != question.wants for q in others)
-    return max(aligned, FLOOR) if alone and _on_subject(match, bool(others)) else aligned
+    if alone and _on_subject(match, bool(others)):
+        return max(aligned, FLOOR)
+    return max(aligned, match.near) if match.near >= match.near_rival + NEARER else aligned
 
 
 def _on_subject(match: _Match, has_others: bool) -> bool:
     """Whether the sentence is about what is asked, and not about what another part asks."""
     if has_others:
-        return match.rival < COVERED and match.aligned >= ON_SUBJECT
-    sentence = match.told.terms
-    refers = bool(_CONTINUES.match(sentence.text)) or len(sentence.words) <= SHORT
-    near = float(match.part.vector @ sentence.vector)
-    return match.aligned >= ALIGNED_ALONE or near >= NEAR_ALONE or (refers and match.told.opens)
+        return match.rival < HALFWAY and match.aligned >= ON_SUBJECT
+    refers = _refers(match.told)
+    return match.aligned >= ALIGNED_ALONE or match.near >= NEAR_ALONE or (refers and match.told.opens)
+
+
+def _refers(told: _Told) -> bool:
+    """Whether the sentence leaves its subject to the question or to the sentence before."""
+    return bool(_CONTINUES.match(told.terms.text)) or len(told.terms.words) <= SHORT
 
 
 SHORT = 4

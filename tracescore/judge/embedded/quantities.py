@@ -116,6 +116,11 @@ def quantities(text: str) -> tuple[Quantity, ...]:
     return tuple(sorted(found, key=lambda q: q.start))
 
 
+def dimension_of(unit: str) -> str:
+    """The dimension that a unit measures by its name (kilograms: mass); empty for what is no unit."""
+    return _unit_of(unit)[0]
+
+
 def same(a: Quantity, b: Quantity) -> bool:
     """Whether two numbers say the same; a missing unit agrees with any."""
     if a.dimension and b.dimension and not _comparable(a.dimension, b.dimension):

@@ -125,9 +125,18 @@ def _negations(text: str) -> list[int]:
     ]
 
 
-def opposites(word: Word) -> frozenset[str]:
-    """The words that say the opposite of `word`."""
-    return _OPPOSITE.get(word.folded, frozenset())
+_PREFIXES = ("non", "un", "in", "im", "ir", "il", "dis", "nicht")
+"""What turns a word into its opposite: refundable, non-refundable."""
+_LONG_ENOUGH = 5
+"""Letters of a word that may be turned so; shorter ones begin like that by chance (form, inform)."""
+
+
+def are_opposite(one: Word, other: Word) -> bool:
+    """Whether the two words say opposite things: open and closed, refundable and non-refundable."""
+    if other.folded in _OPPOSITE.get(one.folded, frozenset()):
+        return True
+    short, long = sorted((one.folded, other.folded), key=len)
+    return len(short) >= _LONG_ENOUGH and any(long == prefix + short for prefix in _PREFIXES)
 
 
 # ---------------------------------------------------------------- names
