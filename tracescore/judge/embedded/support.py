@@ -110,13 +110,15 @@ def _clear(statement: Terms, best: Floats, features: Mapping[str, float], given:
     """1 or 0 where it is clear, None where it is not.
 
     1: every content word that is not given stands in the best sentence, or the numbers do and most of the rest.
-    0: nothing is near, or about the same is said with another number, negation or name.
+    0: nothing is near, or about the same is said with another number, negation or name. Beside what is given neither
+    is clear of few words, of which a name may be spelled in many ways.
     """
     aligned = features["aligned"]
-    if aligned < NEAR and features["cosine"] < NEAR:
+    if not given and aligned < NEAR and features["cosine"] < NEAR:
         return 0.0
     if features["number"] or features["negation"] or features["name"]:
-        return 0.0 if aligned >= SAME_SUBJECT else None
+        spelled = given and not (features["number"] or features["negation"])
+        return 0.0 if aligned >= SAME_SUBJECT and not spelled else None
     content = [i for i, word in enumerate(statement.words) if not word.is_function and word.stem not in given]
     if content and all(best[i] >= FORM for i in content):
         return 1.0
