@@ -27,7 +27,7 @@ PHRASE = 8
 _YES = re.compile(r"(?i)^\W*(?:yes|yeah|yep|ja|oui|sí|si|sim|是的?|对|可以|はい|نعم|हाँ|हां|जी हाँ|да|true|correct)\W*$")
 _NO = re.compile(r"(?i)^\W*(?:no|nope|nein|nee|non|não|不|不是|不可以|否|いいえ|لا|नहीं|जी नहीं|нет|false|incorrect)\W*$")
 _OPENING = re.compile(r"(?P<word>[^\W\d_]+)\s*[,.;:!–—-]")
-_ALTERNATIVES = re.compile(r"(?<=[^\W\d_)\].])\s*/\s*(?=[^\W_])")
+_ALTERNATIVES = re.compile(r"(?:(?<=[^\W\d_])|(?<=[)\].])|(?<=\d{4}))\s*/\s*(?=[^\W_])(?!\d{1,2}\b)")
 
 
 def verdicts(
@@ -86,7 +86,7 @@ def alternatives_of(reference: str) -> list[str]:
 def _is_phrase(*texts: str) -> bool:
     """Whether the texts are no sentences: alternatives of few words each, without an end but the last."""
     return all(
-        len(words(piece)) <= PHRASE and not re.search(r"[.!?。]\s+\S", piece)
+        len(words(piece)) <= PHRASE and len(list(split(piece))) <= 1
         for text in texts
         for piece in _ALTERNATIVES.split(text)
     )
