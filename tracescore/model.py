@@ -128,6 +128,7 @@ Lacking = Literal[
     "redacted",
     "truncated",
     "partial_contexts",
+    "implausible",
     "app_error",
 ]
 """What an interaction lacks, or why what it holds cannot be used."""

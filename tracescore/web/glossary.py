@@ -36,6 +36,7 @@ STATE_MEANINGS: Mapping[State, str] = {
     "redacted": "a text was withheld by the app",
     "truncated": "a text was cut by the app or its exporter",
     "partial_contexts": "some passages came without their text",
+    "implausible": "where a text was to be found stands an object, a scaffold or a file, and nothing that anyone said",
     "app_error": "the app failed to answer",
 }
 
@@ -47,6 +48,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "redacted": STATE_MEANINGS["redacted"],
     "truncated": STATE_MEANINGS["truncated"],
     "partial_contexts": STATE_MEANINGS["partial_contexts"],
+    "implausible": STATE_MEANINGS["implausible"],
     "app_error": STATE_MEANINGS["app_error"],
     "no_reference": "there is no reference answer to compare with",
     "unsupported_language": "the judge does not read this script, or not these languages together",
