@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.captures.loading import NAMES, raw_traces, traces
 from tests.spans import read
-from tracescore.interactions import documents, messages, prompt, texts, values
+from tracescore.interactions import answers, documents, messages, prompt, questions, values
 from tracescore.model import LogRecord, RawTrace, Span, SpanEvent, Trace
 from tracescore.otlp.decode import decode
 
@@ -170,9 +170,9 @@ def test_no_attribute_makes_reading_fail(trace: Trace):
 @given(VALUES | st.text(alphabet="{}[]'\"\\,: aQ#\n", max_size=30))
 def test_no_value_makes_a_parser_fail(value):
     values.parse(value)
-    texts.asked(value)
-    texts.answered(value)
-    texts.replied(value)
+    questions.asked(value)
+    answers.answered(value)
+    answers.replied(value)
     documents.passages(value)
     documents.documents(value)
     messages.turns(value)
