@@ -119,7 +119,6 @@ class Trace:
 
 
 # ---------------------------------------------------------------- interactions
-
 Lacking = Literal[
     "no_question",
     "no_answer",
