@@ -82,12 +82,14 @@ def returned(value: Any, name: str) -> Passages | None:
     Documents always are; mere texts are when the function's name tells, or when all are long and none asks anything.
     """
     data = values.data(value)
-    if isinstance(data, list):
-        data = [_opened(item) for item in data]
     if _document_list(data, 4) is not None:
         return passages(data)
     if isinstance(data, dict) and len(data) == 1:
         data = next(iter(data.values()))
+    if isinstance(data, list):
+        data = [_opened(item) for item in data]
+    if _document_list(data, 4) is not None:
+        return passages(data)
     if not isinstance(data, list) or not data or not all(isinstance(item, str) for item in data):
         return None
     long = all(len(item) >= _PASSAGE_LENGTH and not item.rstrip().endswith("?") for item in data)

@@ -36,7 +36,10 @@ _ROLES = {
 }
 _PLAIN_ROLES = ("user", "assistant", "system", "tool")
 _CALLS = ("tool_call", "tool-call", "tool_use", "function_call")
-_RESULT_HOLDERS = ("tool_call_result", "functionResponse", "toolResult")
+_RESULT_HOLDERS = ("tool_call_result", "functionResponse", "function_response", "toolResult")
+_CALL_HOLDERS = ("tool_call", "toolUse", "functionCall", "function_call")
+_UNTYPED_RESULTS = (frozenset(("call_id", "content")), frozenset(("origin", "result")))
+_UNTYPED_CALLS = (frozenset(("arguments", "name")), frozenset(("arguments", "tool_name")))
 _RESULT_IDS = ("id", "toolCallId", "tool_use_id", "toolUseId", "call_id")
 _RESULTS = ("tool_call_response", "tool-result", "tool_result", "tool_response", "function_call_output")
 _BODIES = frozenset(("content", "parts", "tool_calls", "text", "_content", "blocks", "contents", "output"))
@@ -237,12 +240,12 @@ def _parts(body: Any, role: str) -> tuple[list[str], list[ToolResult], list[tupl
             texts.append(part)
         elif isinstance(part, dict):
             kind = part.get("type", part.get("block_type", part.get("kind", "")))
-            if kind in _RESULTS or any(key in part for key in _RESULT_HOLDERS) or {"call_id", "content"} <= part.keys():
+            if kind in _RESULTS or _holds(part, _RESULT_HOLDERS, _UNTYPED_RESULTS):
                 results.append(_result(part))
-            elif kind in _CALLS or "tool_call" in part or "toolUse" in part or {"arguments", "name"} <= part.keys():
-                call = next((part[key] for key in ("tool_call", "toolUse") if isinstance(part.get(key), dict)), part)
+            elif kind in _CALLS or _holds(part, _CALL_HOLDERS, _UNTYPED_CALLS):
+                call = next((part[key] for key in _CALL_HOLDERS if isinstance(part.get(key), dict)), part)
                 identity = call.get("id", call.get("toolCallId", call.get("toolUseId", "")))
-                calls.append((str(identity), str(call.get("name", call.get("toolName", "")))))
+                calls.append((str(identity), str(call.get("name", call.get("toolName", call.get("tool_name", ""))))))
             elif kind not in _NOT_TEXT and part.get("thought") is not True and not any(key in part for key in _MEDIA):
                 text = _part_text(part)
                 if text is not None:
@@ -250,6 +253,11 @@ def _parts(body: Any, role: str) -> tuple[list[str], list[ToolResult], list[tupl
     if role == "tool" and texts and results:
         texts = []
     return texts, results, calls
+
+
+def _holds(part: dict[str, Any], holders: tuple[str, ...], untyped: tuple[frozenset[str], ...]) -> bool:
+    """Whether a part of no known type is a call or a result by its keys."""
+    return any(part.get(key) is not None for key in holders) or any(keys <= part.keys() for keys in untyped)
 
 
 def _part_text(part: dict[str, Any]) -> str | None:
