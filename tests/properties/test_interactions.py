@@ -180,11 +180,17 @@ def test_no_value_makes_a_parser_fail(value):
         prompt.take_apart(value)
 
 
+TASKS = {
+    "crewai-inputs": ("Answer the question of the visitor: What does an evening ticket cost, and do children pay?",)
+}
+"""What a framework makes of the question: all that is left of it without the outermost span."""
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_root_that_never_arrives_invents_no_text(name: str):
     """Without its outermost span an interaction may lose fields, but what is read is what was said somewhere."""
     for trace in traces(name):
-        known = {i.question for i in read(trace)} | {None}
+        known = {i.question for i in read(trace)} | {None, *TASKS.get(name, ())}
         roots = {i.span_id for i in read(trace)}
         rest = dataclasses.replace(trace, spans=tuple(span for span in trace.spans if span.span_id not in roots))
         assert {i.question for i in read(rest)} <= known

@@ -193,7 +193,10 @@ def beside_evidence(text: str, evidence: str) -> str | None:
     opened, closed = text.rfind("<", 0, at), text.find(">", at + len(evidence))
     if at < 0 or opened < 0 or closed < 0 or not _SOURCE_TAG.match(text, opened):
         return None
-    sides = [_beside(text[:opened].rstrip(), ""), _beside("", text[closed + 1 :])]
+    before = text[:opened].rstrip()
+    if before.endswith(":"):  # the line that leads in the evidence
+        before = before[: before.rfind("\n") + 1]
+    sides = [_beside(before, ""), _beside("", text[closed + 1 :])]
     found = [side for side in sides if side]
     return found[0] if len(found) == 1 and len(found[0]) <= _LONGEST_QUERY else None
 
