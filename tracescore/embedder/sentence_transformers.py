@@ -29,7 +29,7 @@ class SentenceTransformersEmbedder(InProcessEmbedder):
 
 
 class _Model:
-    """See `in_process.Model`."""
+    """See `in_process.TextModel`."""
 
     def __init__(self, settings: SentenceTransformersEmbedderConfig) -> None:
         self._loaded = _load(settings.model)
