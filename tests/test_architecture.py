@@ -48,30 +48,7 @@ STAGES: dict[str, set[str]] = {
 }
 """What stages, and the places where they meet, import beside the ground; the service and the command line may any."""
 
-TWICE = {
-    "Admits",
-    "Asking",
-    "Change",
-    "Comparison",
-    "Contexts",
-    "Found",
-    "Group",
-    "Held",
-    "Kind",
-    "Labels",
-    "Outcome",
-    "Parsed",
-    "Population",
-    "Question",
-    "Reading",
-    "Report",
-    "Row",
-    "Sample",
-    "Service",
-    "State",
-    "Tally",
-    "Verdict",
-}
+TWICE = {"Found", "Labels"}
 """Public type names that more than one module defines. The list only shrinks."""
 
 FREE = {"service", "cli", "__main__"}

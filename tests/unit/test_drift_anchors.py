@@ -14,13 +14,13 @@ from tests.results import SettableClock, interaction
 from tests.states import reread
 from tracescore.drift.anchors import PASSES, Anchors, read_anchors, shift
 from tracescore.drift.diagnosis import PATTERNS, diagnose
-from tracescore.drift.observations import NAMES, Kind
+from tracescore.drift.observations import NAMES, DetectorKind
 from tracescore.errors import UsageError
 from tracescore.model import Result, Score, Unscored
 
 pytestmark = pytest.mark.anyio
 
-KIND = Kind("faithfulness", "baseline")
+KIND = DetectorKind("faithfulness", "baseline")
 
 
 class Judge:

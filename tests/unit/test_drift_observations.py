@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.results import NOW, result
-from tracescore.drift.observations import Conversations, Kind, Observation, kinds, seen
+from tracescore.drift.observations import Conversations, DetectorKind, Observation, kinds, seen
 from tracescore.model import Score, Unscored
 
-RELEVANCY, ANSWERED = Kind("answer_relevancy", "baseline"), Kind("answered", "baseline")
-COMPLETENESS, MULTIPART = Kind("completeness", "baseline"), Kind("completeness_multipart", "baseline")
-FAITHFULNESS = Kind("faithfulness", "baseline")
-AIMED = {name: Kind(name, "target") for name in ("answer_relevancy", "completeness", "faithfulness")}
+RELEVANCY, ANSWERED = DetectorKind("answer_relevancy", "baseline"), DetectorKind("answered", "baseline")
+COMPLETENESS, MULTIPART = DetectorKind("completeness", "baseline"), DetectorKind("completeness_multipart", "baseline")
+FAITHFULNESS = DetectorKind("faithfulness", "baseline")
+AIMED = {name: DetectorKind(name, "target") for name in ("answer_relevancy", "completeness", "faithfulness")}
 
 
 def test_a_committed_answer_is_seen_by_every_detector_that_reads_it() -> None:

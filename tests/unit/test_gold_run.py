@@ -25,7 +25,7 @@ from tracescore.gold.results import Run, summary
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.model import Interaction, Result
 
 pytestmark = pytest.mark.anyio
@@ -441,7 +441,7 @@ def test_without_a_store_of_its_own_results_lie_beside_the_spool(tmp_path: Path)
     settings = GoldConfig(
         set=str(write_set(tmp_path / "s.jsonl")), target=PythonTargetConfig(kind="python", callable="json:dumps")
     )
-    of = GoldRunner(settings, str(tmp_path / "spool"), Marks("salt"), "judge", evaluate)
+    of = GoldRunner(settings, str(tmp_path / "spool"), GoldTraceIds("salt"), "judge", evaluate)
     assert of.store_path == tmp_path / "spool.gold"
 
 

@@ -28,7 +28,7 @@ from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from tracescore.assembly.held import NEVER, Held, log_number, number
+from tracescore.assembly.held import NEVER, HeldTrace, log_number, number
 from tracescore.assembly.markers import patterns
 from tracescore.assembly.memory import Memory, contains
 from tracescore.config import AssemblyConfig
@@ -50,8 +50,8 @@ class Assembly:
         self._settings, self._patterns, self._clock = settings, patterns(markers), clock
         self._gone: list[tuple[bytes, array[int]]] = []
         self._metrics = _Metrics(registry)
-        self._open: dict[bytes, Held] = {}
-        self._closed: OrderedDict[bytes, Held] = OrderedDict()  # in order of closing
+        self._open: dict[bytes, HeldTrace] = {}
+        self._closed: OrderedDict[bytes, HeldTrace] = OrderedDict()  # in order of closing
         self._memory = Memory(settings.max_held // 8, self._metrics.evictions["ids"])
         self._ready: list[RawTrace] = []
         self._heap: list[tuple[float, bytes]] = []  # when to look at an open trace
@@ -88,7 +88,7 @@ class Assembly:
 
     def resume_closed(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], closed_at: float) -> None:
         """Adds the pieces of one trace that an earlier process closed and handed out; oldest traces first."""
-        held = Held((spans[0] if spans else logs[0]).trace_id)
+        held = HeldTrace((spans[0] if spans else logs[0]).trace_id)
         self._add(held, spans, logs)
         held.fresh, held.marked, held.closed_at = 0, True, closed_at
         self._closed[held.trace_id] = held
@@ -107,7 +107,7 @@ class Assembly:
         for log in logs:
             traces.setdefault(log.trace_id, ([], []))[1].append(log)
         for trace_id, pieces in traces.items():
-            held = self._open.get(trace_id) or self._closed.get(trace_id) or Held(trace_id)
+            held = self._open.get(trace_id) or self._closed.get(trace_id) or HeldTrace(trace_id)
             size, fresh, lines = held.size, held.fresh, len(held.logs)
             if self._add(held, *pieces):
                 new_spans += held.fresh - fresh
@@ -150,7 +150,7 @@ class Assembly:
             self._close(held, "shutdown", now)
         return self._hand_out()
 
-    def _add(self, held: Held, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> bool:
+    def _add(self, held: HeldTrace, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> bool:
         """Adds pieces to their trace; whether there was news."""
         read = self._memory.ids(held.trace_id)
         news = False
@@ -162,7 +162,7 @@ class Assembly:
                 news |= held.add_log(log)
         return news
 
-    def _keep_open(self, held: Held, size: int, now: float) -> None:
+    def _keep_open(self, held: HeldTrace, size: int, now: float) -> None:
         """Puts a trace that got news among the open ones; `size` is what it had before."""
         if held.trace_id in self._open:
             self._open_bytes += held.size - size
@@ -179,14 +179,14 @@ class Assembly:
         else:
             self._schedule(held)
 
-    def _deadline(self, held: Held) -> tuple[float, ClosedBy]:
+    def _deadline(self, held: HeldTrace) -> tuple[float, ClosedBy]:
         """When the trace is closed if nothing more comes, and as what."""
         complete = held.complete()
         quiet = held.last + (self._settings.idle if complete else self._settings.orphan_idle)
         cap = held.first + self._settings.max_wait
         return (cap, "max_wait") if cap < quiet else (quiet, "complete" if complete else "quiet")
 
-    def _schedule(self, held: Held) -> None:
+    def _schedule(self, held: HeldTrace) -> None:
         """Sees to it that `due` looks at the trace no later than its deadline.
 
         A deadline that has moved back costs nothing here: the entry there is looked at first and renewed.
@@ -196,7 +196,7 @@ class Assembly:
             held.scheduled = at
             heapq.heappush(self._heap, (at, held.trace_id))
 
-    def _close(self, held: Held, closed_by: ClosedBy, now: float) -> None:
+    def _close(self, held: HeldTrace, closed_by: ClosedBy, now: float) -> None:
         del self._open[held.trace_id]
         self._open_bytes -= held.size
         held.scheduled = NEVER
@@ -213,7 +213,7 @@ class Assembly:
             self._closed[held.trace_id] = held
             self._closed_bytes += held.size
 
-    def _has_marker(self, held: Held) -> bool:
+    def _has_marker(self, held: HeldTrace) -> bool:
         """One search over all pieces joined: for small spans the calls would cost more than the search."""
         spans, logs = held.spans.values(), held.logs
         scopes = {span.scope for span in spans} | {log.scope for log in logs}
@@ -237,7 +237,7 @@ class Assembly:
 
 def put_together(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> RawTrace:
     """The trace that all pieces of one trace make, in whatever order they are given."""
-    held = Held((spans[0] if spans else logs[0]).trace_id)
+    held = HeldTrace((spans[0] if spans else logs[0]).trace_id)
     for span in spans:
         held.add_span(span)
     for log in logs:

@@ -17,7 +17,7 @@ TRACE_OVERHEAD = 800
 NEVER = float("inf")
 
 
-class Held:
+class HeldTrace:
     """The pieces of one trace, open or lately closed."""
 
     __slots__ = (

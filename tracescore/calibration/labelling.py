@@ -19,7 +19,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tracescore.calibration.correction import ANSWERS, JUDGED, Group, Label, Sample, calibrate, without
+from tracescore.calibration.correction import ANSWERS, JUDGED, GroupScores, Label, LabelGroup, calibrate, without
 from tracescore.calibration.label_file import label_line, sums_line
 from tracescore.calibration.series import families
 from tracescore.calibration.store import Drawn, LabelStore
@@ -30,7 +30,7 @@ from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.scale import Scale, ScaleState, going_on
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.exporters import Continuing
-from tracescore.exporters.prometheus.labels import label as label_value
+from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, Interaction, LiveMeasure, Result, Score
 from tracescore.spool.state import Persisted, StateCodec
 
@@ -58,7 +58,7 @@ class Labelling(Continuing):
         self._settings, self._clock = settings, clock
         self._key = hashlib.sha256(f"{salt} labels".encode()).digest()
         self._judge: Scale | None = None
-        self._sums: dict[Group, dict[int, WeightedSums]] = {}
+        self._sums: dict[LabelGroup, dict[int, WeightedSums]] = {}
         """Group -> day since the epoch -> sums over its scores."""
         self._decided: list[Drawn] = []
         self._waiting = 0
@@ -174,7 +174,7 @@ class Labelling(Continuing):
 
     # ---------------------------------------------------------------- metrics
 
-    def samples(self) -> dict[Group, Sample]:
+    def samples(self) -> dict[LabelGroup, GroupScores]:
         """Labels and sums of the judge's present epoch, over the window."""
         first = int((self._clock() - self._settings.window) // DAY) + 1
         samples = {}
@@ -184,11 +184,11 @@ class Labelling(Continuing):
             total = WeightedSums()
             for sums in days.values():
                 total = total.and_also(sums)
-            samples[group] = Sample(unlabelled=total)
+            samples[group] = GroupScores(unlabelled=total)
         for drawn in self._decided:
             if drawn.at // DAY >= first and (drawn.judge, drawn.epoch, drawn.facts["version"]) == self._judge:
                 for group, label in _labels(drawn):
-                    samples.setdefault(group, Sample()).labels.append(label)
+                    samples.setdefault(group, GroupScores()).labels.append(label)
         for sample in samples.values():
             sample.unlabelled = without(sample.unlabelled, sample.labels)
         return samples
@@ -215,7 +215,7 @@ class Labelling(Continuing):
         """Goes on from the sums of an earlier process."""
         self._judge = Scale(*state.judge) if state.judge else None
         for measure, judge, epoch, service, environment, source, day, *sums in state.sums:
-            days = self._sums.setdefault(Group(measure, judge, epoch, service, environment, source), {})
+            days = self._sums.setdefault(LabelGroup(measure, judge, epoch, service, environment, source), {})
             days[day] = WeightedSums(*sums)
 
 
@@ -236,11 +236,11 @@ def _can_be_labelled(score: Score) -> bool:
     return score.measure in JUDGED and bool(score.items or score.label == "blank")
 
 
-def _group(result: Result, score: Score) -> Group:
+def _group(result: Result, score: Score) -> LabelGroup:
     told = result.interaction
     source = told.context_source if score.measure == "faithfulness" else ""
     of = label_value(told.service), label_value(told.environment), source
-    return Group(_live(score), result.judge, result.epoch, *of)
+    return LabelGroup(_live(score), result.judge, result.epoch, *of)
 
 
 def _live(score: Score) -> LiveMeasure:
@@ -316,10 +316,10 @@ def _labels_of(drawn: Drawn, measure: LiveMeasure, said: Sequence[str]) -> dict[
     return {"label": value, "labelled": list(said) if measure in JUDGED else []}
 
 
-def _labels(drawn: Drawn) -> Iterator[tuple[Group, Label]]:
+def _labels(drawn: Drawn) -> Iterator[tuple[LabelGroup, Label]]:
     """What people said of an answer, beside what the judge said."""
     for measure, said in (drawn.labels or {}).items():
         facts = drawn.facts["measures"][measure]
         probabilities = drawn.facts["pi_score"], drawn.facts["pi_label"]
         verdicts = tuple(facts["judged"]), tuple(said["labelled"])
-        yield Group(*facts["group"]), Label(facts["score"], said["label"], *verdicts, *probabilities)
+        yield LabelGroup(*facts["group"]), Label(facts["score"], said["label"], *verdicts, *probabilities)

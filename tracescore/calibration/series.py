@@ -7,13 +7,13 @@ from collections.abc import Iterable, Iterator
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tracescore.calibration.correction import ANSWERS, JUDGED, Calibration, Group
+from tracescore.calibration.correction import ANSWERS, JUDGED, Calibration, LabelGroup
 from tracescore.model import LiveMeasure
 
 _LABELS = ("judge", "service_name", "deployment_environment")
 
 
-def families(measure: LiveMeasure, found: Iterable[tuple[Group, Calibration]]) -> Iterator[Metric]:
+def families(measure: LiveMeasure, found: Iterable[tuple[LabelGroup, Calibration]]) -> Iterator[Metric]:
     """All families of a measure, with the rows of its groups."""
     names = [*_LABELS, "context_source"] if measure == "faithfulness" else list(_LABELS)
     rows = [([g.judge, g.service, g.environment, g.context_source][: len(names)], made) for g, made in found]

@@ -16,7 +16,7 @@ from typing import Any
 from tracescore.errors import UsageError
 from tracescore.spool import sqlite
 
-_KIND = sqlite.Kind(
+_KIND = sqlite.FileKind(
     "drift.labels.path",
     application_id=int.from_bytes(b"tscl", "big"),
     version=1,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tracescore.errors import UsageError
 from tracescore.gold.compare import FEWEST, Comparison, compare
-from tracescore.gold.report import Report, check_name, read_run
+from tracescore.gold.report import GoldReport, check_name, read_run
 from tracescore.gold.results import GOLD_MEASURES, Run
 from tracescore.gold.runner import GoldRunner
 
@@ -49,7 +49,7 @@ def _limit(text: str) -> tuple[str, float]:
     return measure, value
 
 
-def reported(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run]) -> Report:
+def reported(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run]) -> GoldReport:
     """A run with what the checks say of it; `before` holds the last good run before it, if there is one."""
     settings = runner.settings
     comparison = _compared(runner, done, checks.compare_with, before)
@@ -66,7 +66,7 @@ def reported(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run
             notes.append("compare-with: there is no good run before this one")
         else:
             failures.append(f"compare-with: {checks.compare_with} has no item in common that this judge scored")
-    return Report(done, settings.min_scored, settings.tolerance, comparison, tuple(failures), tuple(notes))
+    return GoldReport(done, settings.min_scored, settings.tolerance, comparison, tuple(failures), tuple(notes))
 
 
 def _falls(comparison: Comparison, tolerance: float) -> Iterator[str]:

@@ -95,7 +95,7 @@ BANK = (
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class DemoService:
     """One of the sample services: its releases, its route and what it knows."""
 
     name: str
@@ -104,8 +104,8 @@ class Service:
     documents: tuple[Document, ...]
 
 
-SERVICES: Mapping[str, Service] = {
-    "shop": Service("shop-help", ("2.3.0", "2.4.0"), "/help/ask", SHOP),
-    "hr": Service("hr-assistant", ("1.8.1",), "/handbook/questions", HANDBOOK),
-    "bank": Service("bank-chat", ("5.0.2", "5.1.0"), "/chat/messages", BANK),
+SERVICES: Mapping[str, DemoService] = {
+    "shop": DemoService("shop-help", ("2.3.0", "2.4.0"), "/help/ask", SHOP),
+    "hr": DemoService("hr-assistant", ("1.8.1",), "/handbook/questions", HANDBOOK),
+    "bank": DemoService("bank-chat", ("5.0.2", "5.1.0"), "/chat/messages", BANK),
 }

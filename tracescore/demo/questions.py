@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Kind = Literal["good", "off_topic", "half", "unfaithful", "refused"]
+AnswerKind = Literal["good", "off_topic", "half", "unfaithful", "refused"]
 """What an answer was built to be. It goes into no telemetry: the scores have to find out by themselves."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[AnswerKind, ...] = get_args(AnswerKind)
 
-KIND_NAMES: Mapping[Kind, str] = {
+KIND_NAMES: Mapping[AnswerKind, str] = {
     "good": "good",
     "off_topic": "off-topic",
     "half": "half-answered",
@@ -20,17 +20,17 @@ KIND_NAMES: Mapping[Kind, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DemoQuestion:
     """A question of two parts to one of the services, the document that answers it, and an answer of each kind."""
 
     service: str
     document: str
     text: str
-    answers: Mapping[Kind, str]
+    answers: Mapping[AnswerKind, str]
 
 
 QUESTIONS = (
-    Question(
+    DemoQuestion(
         "shop",
         "shop/returns",
         "How long do I have to return something, and can I send it back if I have already opened it?",
@@ -44,7 +44,7 @@ QUESTIONS = (
             "refused": "I'm sorry, I don't have any information about that.",
         },
     ),
-    Question(
+    DemoQuestion(
         "hr",
         "hr/annual-leave",
         "How many days of annual leave do I get, and how many can I carry over into next year?",
@@ -58,7 +58,7 @@ QUESTIONS = (
             "refused": "I could not find anything about this in the handbook. Please ask the HR department.",
         },
     ),
-    Question(
+    DemoQuestion(
         "bank",
         "bank/fixed-saver",
         "What interest does the two-year fixed saver pay, and can I take money out early?",
@@ -72,7 +72,7 @@ QUESTIONS = (
             "refused": "Unfortunately I am not able to answer this question.",
         },
     ),
-    Question(
+    DemoQuestion(
         "shop",
         "shop/delivery",
         "What does express delivery cost, and when will my parcel arrive?",
@@ -86,7 +86,7 @@ QUESTIONS = (
             "refused": "Sorry, I can't help with that. Please contact our support team.",
         },
     ),
-    Question(
+    DemoQuestion(
         "hr",
         "hr/illness",
         "When do I have to report that I am ill, and from which day do I need a doctor's note?",
@@ -100,7 +100,7 @@ QUESTIONS = (
             "refused": "I don't know. The documents I was given do not say.",
         },
     ),
-    Question(
+    DemoQuestion(
         "bank",
         "bank/mortgage",
         "Can I pay back part of my mortgage early, and is there a fee for it?",
@@ -114,7 +114,7 @@ QUESTIONS = (
             "refused": "I'm afraid I can't answer that with the information I have.",
         },
     ),
-    Question(
+    DemoQuestion(
         "shop",
         "shop/warranty",
         "How long is the warranty on power tools, and who pays for the shipping of a repair?",
@@ -128,7 +128,7 @@ QUESTIONS = (
             "refused": "I'm sorry, I could not find that in our help centre.",
         },
     ),
-    Question(
+    DemoQuestion(
         "hr",
         "hr/remote-work",
         "How many days a week can I work from home, and do I get money for a desk?",
@@ -142,7 +142,7 @@ QUESTIONS = (
             "refused": "Unfortunately there is no information about this available to me.",
         },
     ),
-    Question(
+    DemoQuestion(
         "bank",
         "bank/cards",
         "How do I block a lost card, and how long does the new card take?",
@@ -156,7 +156,7 @@ QUESTIONS = (
             "refused": "Sorry, I am unable to answer this. A colleague will get back to you.",
         },
     ),
-    Question(
+    DemoQuestion(
         "shop",
         "shop/gift-cards",
         "Do gift cards expire, and can I use one together with a discount code?",
@@ -169,7 +169,7 @@ QUESTIONS = (
             "refused": "I don't have an answer to that, I'm sorry.",
         },
     ),
-    Question(
+    DemoQuestion(
         "hr",
         "hr/travel",
         "By when do I have to hand in travel expenses, and what is the limit for a hotel?",
@@ -183,7 +183,7 @@ QUESTIONS = (
             "refused": "I am sorry, but I cannot find an answer in the handbook.",
         },
     ),
-    Question(
+    DemoQuestion(
         "bank",
         "bank/transfers",
         "How much does a transfer to the United States cost, and how long does it take?",

@@ -18,7 +18,7 @@ from tracescore.drift.observations import (
     Against,
     Conversations,
     ConversationState,
-    Kind,
+    DetectorKind,
     Name,
     Observation,
     kinds,
@@ -26,7 +26,7 @@ from tracescore.drift.observations import (
 )
 from tracescore.drift.releases import Releases, ReleaseState
 from tracescore.drift.scale import Scale, ScaleState, going_on
-from tracescore.exporters.prometheus.labels import label
+from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.model import Measure, Result
 
 _log = logging.getLogger("tracescore.drift")
@@ -47,7 +47,7 @@ Population = tuple[str, str]
 class Watched:
     """The detectors of one service, when it was last seen, and its latest releases."""
 
-    detectors: dict[Kind, Detector]
+    detectors: dict[DetectorKind, Detector]
     last: float = 0.0
     releases: Releases = field(default_factory=Releases)
 
@@ -100,13 +100,13 @@ class Family:
             return True
         self._follow_clock(result.finished)
         interaction = result.interaction
-        population = label(interaction.service), label(interaction.environment)
+        population = label_value(interaction.service), label_value(interaction.environment)
         at = min(result.ended, result.finished)  # an app's clock may run fast
         watched = self._watched(population, at)
         if watched is None:
             return False
         watched.last = max(watched.last, at)
-        release = label(interaction.release)
+        release = label_value(interaction.release)
         watched.releases.note(release, at)
         told = [
             Observation(population, kind, at, _stratum(kind, result), score, interaction.weight, release)
@@ -164,7 +164,7 @@ class Family:
         del self.watched[min(idle)[1]]
         return True
 
-    def _fresh(self) -> dict[Kind, Detector]:
+    def _fresh(self) -> dict[DetectorKind, Detector]:
         targets = self._settings.targets
         return {
             kind: Detector(self._settings, targets[kind.name] if kind.against == "target" else None)  # type: ignore[index]
@@ -173,7 +173,7 @@ class Family:
 
     # ---------------------------------------------------------------- what people ask for
 
-    def chosen(self, service: str | None, name: str | None) -> Iterator[tuple[Population, Kind, Detector]]:
+    def chosen(self, service: str | None, name: str | None) -> Iterator[tuple[Population, DetectorKind, Detector]]:
         """The detectors of a service, or of a name, or all."""
         for population, watched in self.watched.items():
             for kind, detector in watched.detectors.items():
@@ -227,13 +227,13 @@ class Family:
             watched = self.watched[of_service.population] = Watched(self._fresh(), of_service.last)
             watched.releases.resume(of_service.releases)
             for name, against, saved in of_service.detectors:
-                detector = watched.detectors.get(Kind(name, against))
+                detector = watched.detectors.get(DetectorKind(name, against))
                 if detector is not None and saved.target == detector.target:
                     detector.resume(saved)
         self._conversations.resume(state.conversations)
 
 
-def _stratum(kind: Kind, result: Result) -> str:
+def _stratum(kind: DetectorKind, result: Result) -> str:
     """The rule that chose the interaction; faithfulness to a rendered prompt is a stratum apart."""
     interaction = result.interaction
     from_prompt = kind.name == "faithfulness" and interaction.context_source == "prompt"

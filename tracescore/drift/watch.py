@@ -19,11 +19,11 @@ from prometheus_client.metrics_core import Metric
 from tracescore import logs
 from tracescore.config import SamplingConfig
 from tracescore.config.drift import DriftConfig
-from tracescore.drift.anchors import VERDICTS, Anchors, AnchorsState, Verdict
+from tracescore.drift.anchors import VERDICTS, Anchors, AnchorsState, DriftVerdict
 from tracescore.drift.detector import Detector
 from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference
 from tracescore.drift.family import Family, FamilyState, Population, Watched
-from tracescore.drift.observations import MEASURES, NAMES, Against, Kind, Name
+from tracescore.drift.observations import MEASURES, NAMES, Against, DetectorKind, Name
 from tracescore.exporters import Continuing
 from tracescore.model import Clock, Measure, Result
 from tracescore.spool.state import Persisted, StateCodec
@@ -73,7 +73,7 @@ class DriftWatch(Continuing):
         self._settings, self._clock = settings, clock
         self.family = Family(settings, sampling, measures)
         self.anchors, self._gold_fell = anchors, gold_fell
-        self._told: dict[tuple[Population, Kind], _Told] = {}
+        self._told: dict[tuple[Population, DetectorKind], _Told] = {}
         self._unwatched = Counter(
             "tracescore_drift_unwatched_results",
             "Results of services that are not watched, as there are too many.",
@@ -110,7 +110,7 @@ class DriftWatch(Continuing):
             if told is not None:
                 self._told[population, kind] = told
 
-    def _tell(self, population: Population, kind: Kind, onset: float) -> _Told:
+    def _tell(self, population: Population, kind: DetectorKind, onset: float) -> _Told:
         since = datetime.fromtimestamp(onset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         where = "the page and tracescore baseline show say where to look"
         service, environment = map(logs.plain, population)
@@ -120,7 +120,7 @@ class DriftWatch(Continuing):
         )
         return _Told(self._clock(), onset)
 
-    def verdict(self, population: Population) -> Verdict:
+    def verdict(self, population: Population) -> DriftVerdict:
         """Who moved, over everything that is told of a service: where detectors disagree nobody knows."""
         verdicts = {self._verdict(*key, told) for key, told in self._told.items() if key[0] == population}
         if not verdicts:
@@ -129,14 +129,14 @@ class DriftWatch(Continuing):
             return "pending"
         return verdicts.pop() if len(verdicts) == 1 else "unattributed"
 
-    def _verdict(self, population: Population, kind: Kind, told: _Told) -> Verdict:
+    def _verdict(self, population: Population, kind: DetectorKind, told: _Told) -> DriftVerdict:
         if self.anchors is None:
             return "unattributed"
         detector = self.family.watched[population].detectors[kind]
         found = difference(detector, told.onset)
         return self.anchors.verdict(kind, told.onset, told.at, max(0.0, -found.mean) if found else 0.0)
 
-    def pattern(self, population: Population, verdict: Verdict) -> Pattern:
+    def pattern(self, population: Population, verdict: DriftVerdict) -> Pattern:
         """The pattern that the changes of a service make."""
         detectors = self.family.watched[population].detectors
         baselines = {kind.name: each for kind, each in detectors.items() if kind.against == "baseline"}
@@ -177,10 +177,10 @@ class DriftWatch(Continuing):
         """The name of the judge that everything known is from."""
         return self.family.judge.judge if self.family.judge else ""
 
-    def _labels(self, population: Population, kind: Kind) -> list[str]:
+    def _labels(self, population: Population, kind: DetectorKind) -> list[str]:
         return [self._judge, *population, kind.name, MEASURES[kind.name], kind.against]
 
-    def _figures(self, population: Population, kind: Kind, detector: Detector) -> dict[str, float | None]:
+    def _figures(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, float | None]:
         evidence, change = detector.evidence, detector.change
         suspected = evidence >= math.sqrt(self.family.threshold) and change is not None
         return {
@@ -258,7 +258,7 @@ class DriftWatch(Continuing):
             "detectors": [self._detector(population, kind, each) for kind, each in watched.detectors.items()],
         }
 
-    def _detector(self, population: Population, kind: Kind, detector: Detector) -> dict[str, Any]:
+    def _detector(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, Any]:
         figures = self._figures(population, kind, detector)
         found = difference(detector, figures["change_timestamp_seconds"] or self._clock() - _WEEK)
         compared = self.family.watched[population].releases.compared(kind)
@@ -309,7 +309,7 @@ class DriftWatch(Continuing):
         self.family.resume(state.family)
         known = {(population, kind) for population, kind, _ in self.family.chosen(None, None)}
         for service, environment, name, against, at, onset in state.told:
-            key = (service, environment), Kind(name, against)
+            key = (service, environment), DetectorKind(name, against)
             if key in known:  # it may not be configured any more
                 self._told[key] = _Told(at, onset)
 

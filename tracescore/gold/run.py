@@ -15,10 +15,10 @@ from tracescore import logs
 from tracescore.config.gold import GoldConfig
 from tracescore.errors import TargetFailed
 from tracescore.gold.items import GoldItem, GoldSet, mark_of
-from tracescore.gold.results import COUNTS, ItemOutcome, Run, State, values_of
+from tracescore.gold.results import COUNTS, ItemOutcome, Run, RunState, values_of
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.model import Clock, Interaction, Result, Score, Unscored
 from tracescore.net.retry import REAL_TIME, Backoff, Timing
 
@@ -41,7 +41,7 @@ class Asker:
 
     settings: GoldConfig
     target: Target
-    marks: Marks
+    trace_ids: GoldTraceIds
     evaluate: Evaluate
     store: Store
     clock: Clock
@@ -84,7 +84,7 @@ class Asker:
             for _ in range(self.settings.concurrency):
                 workers.start_soon(worker)
 
-    def _verdict(self, run: Run, found: list[ItemOutcome]) -> tuple[State, str]:
+    def _verdict(self, run: Run, found: list[ItemOutcome]) -> tuple[RunState, str]:
         """A run of which too little could be scored has failed: nothing of it would be published."""
         whole = replace(run, outcomes=tuple(found))
         scored = whole.count("scored")
@@ -93,7 +93,7 @@ class Asker:
         why = ", ".join(f"{reason} {count}" for reason, count in whole.reasons().items())
         return "failed", f"{scored} of {len(found)} items scored, {self.settings.min_scored:.0%} needed: {why}"
 
-    async def _ended(self, run: Run, found: list[ItemOutcome], state: State, detail: str) -> Run:
+    async def _ended(self, run: Run, found: list[ItemOutcome], state: RunState, detail: str) -> Run:
         found.sort(key=lambda each: each.id)
         ended = replace(run, outcomes=tuple(found), state=state, detail=detail[:_DETAIL], finished=self.clock())
         answered = [each for each in found if each.outcome != "unanswered"]
@@ -137,7 +137,7 @@ class Asker:
         attempt = 0
         while True:
             try:
-                return await self.target.ask(item, self.marks.new())
+                return await self.target.ask(item, self.trace_ids.new())
             except TargetFailed as failed:
                 attempt += 1
                 if not failed.again or attempt > self.settings.retries:

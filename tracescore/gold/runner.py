@@ -16,7 +16,7 @@ import anyio.to_thread
 from tracescore import logs
 from tracescore.config.gold import GoldConfig
 from tracescore.errors import ConfigError, UsageError
-from tracescore.exporters.prometheus.labels import label
+from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
 from tracescore.gold.items import load
 from tracescore.gold.results import ItemOutcome, Run, Summary, Trigger, summary
@@ -24,7 +24,7 @@ from tracescore.gold.run import Asker, Evaluate, Progress
 from tracescore.gold.schedule import MOST_RELEASES, Schedule
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target, TraceTarget, build_target
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.model import Clock, Interaction
 
 _log = logging.getLogger("tracescore.gold")
@@ -61,7 +61,7 @@ class GoldRunner:
         self,
         settings: GoldConfig,
         spool: str | None,
-        marks: Marks,
+        trace_ids: GoldTraceIds,
         judge: str,
         evaluate: Evaluate,
         clock: Clock = time.time,
@@ -75,7 +75,7 @@ class GoldRunner:
         self.findings = Findings()
         self.running = False
         self._ready = ready
-        self._marks, self._evaluate = marks, evaluate
+        self._trace_ids, self._evaluate = trace_ids, evaluate
         self._version: object = None
         self._trouble = ""
         """What was last said of a store that cannot be used."""
@@ -93,7 +93,7 @@ class GoldRunner:
     def open(self) -> None:
         """Opens the store and takes up what earlier runs left; UsageError when it cannot be used."""
         settings, self.store = self.settings, Store(self.store_path)
-        self._asker = Asker(settings, self.target, self._marks, self._evaluate, self.store, self.clock)
+        self._asker = Asker(settings, self.target, self._trace_ids, self._evaluate, self.store, self.clock)
         done = self.store.runs(self.name, "done")
         releases = self.store.releases(settings.service) if settings.service else []
         self.schedule = Schedule(settings, done[0].started if done else None, releases, self.clock())
@@ -269,7 +269,7 @@ class GoldRunner:
         latest: dict[tuple[str, ...], Run] = {}
         for run in recent:
             if run.state == "done" and run.started >= since:
-                latest.setdefault(tuple(map(label, (run.service, run.release, run.judge))), run)
+                latest.setdefault(tuple(map(label_value, (run.service, run.release, run.judge))), run)
         shown = list(latest.values())[:_SHOWN]
         summaries = tuple(summary(self.store.whole(run), self.settings.min_scored) for run in shown)
         comparison = self.compared(self.store.whole(shown[0])) if shown else None

@@ -8,9 +8,9 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tracescore.exporters.prometheus.labels import label
+from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.gold.compare import Comparison
-from tracescore.gold.results import COUNTS, GOLD_MEASURES, OUTCOMES, Run, Summary
+from tracescore.gold.results import COUNTS, GOLD_MEASURES, GOLD_OUTCOMES, Run, Summary
 from tracescore.gold.runner import GoldRunner
 
 LABELS = ("gold_set", "service_name", "service_version", "judge")
@@ -34,7 +34,7 @@ class GoldSeries:
     def _means(self, latest: tuple[Summary, ...]) -> Iterator[Metric]:
         found = [(_labels(each.run), each.estimates) for each in latest]
         tagged = {
-            (*_labels(each.run), "tag", label(tag)): estimates
+            (*_labels(each.run), "tag", label_value(tag)): estimates
             for each in latest
             for tag, estimates in each.by_tag.items()
         }
@@ -81,15 +81,15 @@ class GoldSeries:
         ):
             family = GaugeMetricFamily(f"tracescore_gold_{name}", meaning, labels=("gold_set",))
             if value is not None:
-                family.add_metric((label(runner.name),), value)
+                family.add_metric((label_value(runner.name),), value)
             yield family
         info = GaugeMetricFamily("tracescore_gold_info", "Which questions are asked.", labels=("gold_set", "hash"))
-        info.add_metric((label(runner.name), runner.gold_set.hash), 1)
+        info.add_metric((label_value(runner.name), runner.gold_set.hash), 1)
         yield info
 
 
 def _labels(run: Run) -> tuple[str, ...]:
-    return label(run.gold_set), label(run.service), label(run.release), label(run.judge)
+    return label_value(run.gold_set), label_value(run.service), label_value(run.release), label_value(run.judge)
 
 
 def _counts(latest: tuple[Summary, ...]) -> Iterator[Metric]:
@@ -100,7 +100,7 @@ def _counts(latest: tuple[Summary, ...]) -> Iterator[Metric]:
         labels=(*LABELS, "verdict"),
     )
     for each in latest:
-        for outcome in OUTCOMES:
+        for outcome in GOLD_OUTCOMES:
             items.add_metric((*_labels(each.run), outcome), each.items[outcome])
         for verdict in COUNTS:
             claims.add_metric((*_labels(each.run), verdict), each.claims[verdict])

@@ -19,7 +19,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from tracescore.errors import UsageError
-from tracescore.gold.results import ItemOutcome, Run, State
+from tracescore.gold.results import ItemOutcome, Run, RunState
 from tracescore.net.wire import dumps_utf8
 from tracescore.spool import sqlite
 
@@ -28,7 +28,7 @@ _BUSY = 10.0
 _ALWAYS_KEPT = 10
 """Of every gold set so many runs stay, however old."""
 
-_KIND = sqlite.Kind(
+_KIND = sqlite.FileKind(
     "gold.store",
     application_id=int.from_bytes(b"tscg", "big"),
     version=1,
@@ -165,7 +165,7 @@ class Store:
 
     # ---------------------------------------------------------------- reading
 
-    def runs(self, gold_set: str, state: State | None = None) -> list[Run]:
+    def runs(self, gold_set: str, state: RunState | None = None) -> list[Run]:
         """Its runs without their outcomes, newest first."""
         where, values = ("AND state = ?", [state]) if state else ("", [])
         with self._begin("DEFERRED") as db:

@@ -13,7 +13,7 @@ import secrets
 _LENGTH = 4
 
 
-class Marks:
+class GoldTraceIds:
     """Makes and recognises ids. `salt` is what all replicas have in common."""
 
     def __init__(self, salt: str) -> None:

@@ -24,7 +24,7 @@ from tracescore.model import (
     Trace,
 )
 
-Parsed = TypeVar("Parsed", bound=message.Message)
+_Parsed = TypeVar("_Parsed", bound=message.Message)
 
 
 def decode(raw: RawTrace) -> Trace:
@@ -119,7 +119,7 @@ def _value(value: common_pb2.AnyValue) -> AttributeValue:
     return None if kind is None or kind == "string_value_strindex" else getattr(value, kind)
 
 
-def _parse(kind: type[Parsed], raw: bytes) -> Parsed:
+def _parse(kind: type[_Parsed], raw: bytes) -> _Parsed:
     try:
         return kind.FromString(raw)
     except message.DecodeError as error:

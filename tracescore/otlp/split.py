@@ -27,7 +27,7 @@ Admits = Callable[[bytes], bool]
 _TRACE_ID = b"\n\x10"
 """Field 1 with 16 bytes: how nearly every span begins. Where the trace id comes later, the parser finds it."""
 
-Parsed = TypeVar("Parsed", bound=message.Message)
+_Parsed = TypeVar("_Parsed", bound=message.Message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _sound(resource: bytes, scope: bytes) -> bool:
     return True
 
 
-def _parsed(kind: type[Parsed], record: bytes) -> Parsed | None:
+def _parsed(kind: type[_Parsed], record: bytes) -> _Parsed | None:
     """A span or log record parsed in full, so that decoding it later finds no surprise; None when that fails."""
     try:
         return kind.FromString(record)

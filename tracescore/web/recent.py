@@ -76,7 +76,7 @@ def shorten(result: Result) -> Kept:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Population:
+class ScoreGroup:
     """What one mean is a mean of. `from_prompt`: faithfulness to the rendered prompt, which is one apart."""
 
     service: str
@@ -89,7 +89,7 @@ class Population:
 class Mean:
     """Weighted mean of the `count` scores of one population."""
 
-    of: Population
+    of: ScoreGroup
     value: float
     count: int
 
@@ -142,21 +142,21 @@ def scored(results: Iterable[Result], measure: Measure) -> list[Scored]:
 
 def means(scores: Iterable[Scored]) -> list[Mean]:
     """One weighted mean per population, in order of service and judge; scores of two of them never meet."""
-    groups: dict[Population, list[Scored]] = {}
+    groups: dict[ScoreGroup, list[Scored]] = {}
     for one in scores:
         groups.setdefault(_population(one), []).append(one)
     return [mean for of, members in sorted(groups.items()) if (mean := _mean(of, members))]
 
 
-def _mean(of: Population, members: Sequence[Scored]) -> Mean | None:
+def _mean(of: ScoreGroup, members: Sequence[Scored]) -> Mean | None:
     values = [one.score.value for one in members]
     value = weighted_mean(values, [one.result.interaction.weight for one in members])
     return None if value is None else Mean(of, value, len(values))
 
 
-def _population(one: Scored) -> Population:
+def _population(one: Scored) -> ScoreGroup:
     from_prompt = one.score.measure == "faithfulness" and one.result.interaction.context_source == "prompt"
-    return Population(one.result.interaction.service, one.result.judge, one.result.epoch, from_prompt)
+    return ScoreGroup(one.result.interaction.service, one.result.judge, one.result.epoch, from_prompt)
 
 
 def worst(scores: Iterable[Scored], most: int) -> list[Scored]:

@@ -18,7 +18,7 @@ from tracescore.config import PrometheusConfig, SamplingConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.exporters.kinds import Continuing
 from tracescore.exporters.prometheus.histogram import Buckets
-from tracescore.exporters.prometheus.labels import label
+from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series, SeriesState, SeriesTable
 from tracescore.exporters.prometheus.window import Window, late
 from tracescore.model import LIVE_MEASURES, Clock, Evaluation, Measure, Result, Score, Unscored
@@ -173,7 +173,7 @@ class PrometheusExporter(Continuing):
             series.live.buckets.observe(score.value, _exemplar(result, score))
         group, cost, make = _by_slice(measure), self._slice_cost(measure), partial(self._slice, measure)
         for key, value in {**interaction.slices, **_windows(score)}.items():
-            labels = (*series.labels, label(key), label(value))
+            labels = (*series.labels, label_value(key), label_value(value))
             sums = self._table.get(group, labels, cost, make, result.finished)
             sums.add(interaction.weight, score.value)
             self._folded.labels(group).inc(sums.labels != labels)
@@ -232,7 +232,7 @@ def _labels(result: Result, measure: Measure) -> tuple[str, ...]:
     interaction = result.interaction
     values = (result.judge, interaction.service, interaction.environment, interaction.release)
     source = (interaction.context_source,) if measure == "faithfulness" else ()
-    return tuple(label(value) for value in (*values, *source))
+    return tuple(label_value(value) for value in (*values, *source))
 
 
 def _windows(score: Score) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from tracescore.config.gold import GoldTargetConfig
 from tracescore.gold.items import GoldItem
-from tracescore.gold.targets.http import Asking, HttpTarget, openai_target
+from tracescore.gold.targets.http import HttpTarget, openai_target
 from tracescore.gold.targets.python import PythonTarget
 from tracescore.gold.targets.trace import TraceTarget
 from tracescore.model import Interaction
@@ -47,4 +47,4 @@ def build_target(settings: GoldTargetConfig, timeout: float) -> Target:
     return TARGETS[settings.kind](settings, timeout)
 
 
-__all__ = ["FAILED_BECAUSE", "Asking", "FailedBecause", "Target", "TraceTarget", "build_target"]
+__all__ = ["FAILED_BECAUSE", "FailedBecause", "Target", "TraceTarget", "build_target"]

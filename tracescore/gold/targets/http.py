@@ -25,7 +25,7 @@ _LARGEST = 16 * 2**20
 """Bytes read of a response."""
 
 
-class Asking:
+class AppClient:
     """Sends requests with the trace id of the item; `timeout` seconds for each."""
 
     def __init__(
@@ -123,7 +123,7 @@ def json_of(body: bytes, content_type: str) -> Any:
         raise TargetFailed("not_json", f"the app answered {what} ({kind}); {hint}") from None
 
 
-class Contexts:
+class ContextsReader:
     """Reads the passages out of responses. A path must match once; later, where it does not, there were none."""
 
     def __init__(self, path: str | None) -> None:
@@ -149,13 +149,13 @@ class HttpTarget:
     def __init__(self, settings: HttpTargetConfig, timeout: float) -> None:
         """UsageError when a secret cannot be read."""
         self._settings = settings
-        self._asking = Asking(settings.method, settings.url, settings.headers, body_of(settings), timeout)
-        self._contexts = Contexts(settings.contexts)
+        self._client = AppClient(settings.method, settings.url, settings.headers, body_of(settings), timeout)
+        self._contexts = ContextsReader(settings.contexts)
 
     async def ask(self, item: GoldItem, trace_id: str) -> Interaction:
         """See `Target`."""
         settings = self._settings
-        payload = json_of(*await self._asking.send(item, trace_id))
+        payload = json_of(*await self._client.send(item, trace_id))
         answer = text_at(payload, settings.answer, "gold.target.answer")
         contexts = self._contexts.of(payload)
         release = text_at(payload, settings.release, "gold.target.release") if settings.release else ""
@@ -163,7 +163,7 @@ class HttpTarget:
 
     async def close(self) -> None:
         """See `Target`."""
-        await self._asking.close()
+        await self._client.close()
 
 
 def body_of(settings: HttpTargetConfig | TraceTargetConfig) -> Any:
@@ -181,16 +181,16 @@ class _ChatTarget:
         messages = [*instructions, "{history}", {"role": "user", "content": "{question}"}]
         url = settings.base_url.rstrip("/") + "/chat/completions"
         body = {"model": settings.model, "messages": messages}
-        self._asking = Asking("POST", url, settings.headers, body, timeout, settings.api_key)
-        self._contexts = Contexts(settings.contexts)
+        self._client = AppClient("POST", url, settings.headers, body, timeout, settings.api_key)
+        self._contexts = ContextsReader(settings.contexts)
 
     async def ask(self, item: GoldItem, trace_id: str) -> Interaction:
-        payload = json_of(*await self._asking.send(item, trace_id))
+        payload = json_of(*await self._client.send(item, trace_id))
         answer = text_at(payload, "choices.0.message.content", "gold.target")
         return interaction_of(item, trace_id, answer, self._contexts.of(payload))
 
     async def close(self) -> None:
-        await self._asking.close()
+        await self._client.close()
 
 
 def openai_target(settings: OpenAITargetConfig, timeout: float) -> _ChatTarget:
