@@ -43,45 +43,6 @@ from tracescore.config.types import Duration, Section
 from tracescore.config.web import WebConfig
 from tracescore.model import LIVE_MEASURES, LiveMeasure
 
-__all__ = [
-    "DEFAULT_RULE",
-    "AssemblyConfig",
-    "BaselineConfig",
-    "Config",
-    "CorrectnessConfig",
-    "DriftConfig",
-    "EmbeddedJudgeConfig",
-    "EmbedderConfig",
-    "EvaluatorsConfig",
-    "ExportersConfig",
-    "ForwardConfig",
-    "GoldConfig",
-    "GoldTargetConfig",
-    "HttpTargetConfig",
-    "InteractionsConfig",
-    "JudgeConfig",
-    "LabelsConfig",
-    "ListenerConfig",
-    "MiniLMEmbedderConfig",
-    "OpenAIEmbedderConfig",
-    "OpenAIJudgeConfig",
-    "OpenAITargetConfig",
-    "OtlpExporterConfig",
-    "PhoenixExporterConfig",
-    "PriceConfig",
-    "PrometheusConfig",
-    "PythonTargetConfig",
-    "ReadyMade",
-    "ReceiverConfig",
-    "RedactionConfig",
-    "SamplingConfig",
-    "SamplingRuleConfig",
-    "SentenceTransformersEmbedderConfig",
-    "SpoolConfig",
-    "TraceTargetConfig",
-    "WebConfig",
-]
-
 
 class Config(Section):
     """Everything that can be set. The defaults are a working service: embedded judge, every interaction scored."""
