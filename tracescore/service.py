@@ -144,7 +144,7 @@ class Service:
             targets=self.config.drift.targets,
             switch=content_switch,
             changes=self.drift,
-            asked=self.labelling,
+            labelling=self.labelling,
             gold=partial(view, self.gold.runner) if self.gold.runner else None,
         )
 

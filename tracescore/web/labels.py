@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
 from urllib.parse import parse_qs
 
+from tracescore.calibration.labelling import Labelling
 from tracescore.net.asgi import Response
 from tracescore.web.render import page
 from tracescore.web.request import Request
@@ -17,30 +17,10 @@ _LARGEST_FORM = 65_536
 _MOST_FIELDS = 2_000
 
 
-class Labels(Protocol):
-    """What draws answers for people to label, and keeps their labels."""
-
-    async def next(self) -> Mapping[str, Any] | None:
-        """The next answer, as plain data, with what is `asked` of it: measure -> items and possible answers."""
-        ...
-
-    async def give(self, drawn_id: str, said: Mapping[str, Sequence[str]]) -> bool:
-        """Keeps what people say; False when the answer does not wait any more. ValueError for impossible answers."""
-        ...
-
-    def counts(self) -> Mapping[str, int]:
-        """Answers by state."""
-        ...
-
-    def lines(self) -> Sequence[Mapping[str, Any]]:
-        """The lines of LABELS.jsonl."""
-        ...
-
-
 class LabelPages:
     """The form and the export; `form` is what our own forms carry (see `Guard.form`)."""
 
-    def __init__(self, labels: Labels | None, form: str) -> None:
+    def __init__(self, labels: Labelling | None, form: str) -> None:
         self._labels, self._form = labels, form
 
     @property
