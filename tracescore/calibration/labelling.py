@@ -16,7 +16,6 @@ from typing import Any, TypeVar
 import anyio
 from anyio import to_thread
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from tracescore.calibration.correction import ANSWERS, JUDGED, GroupScores, Label, LabelGroup, calibrate, without
@@ -30,6 +29,7 @@ from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.scale import Scale, ScaleState, going_on
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.exporters import Continuing
+from tracescore.exporters.prometheus.families import gauge
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, Interaction, LiveMeasure, Result, Score
 from tracescore.spool.state import Persisted, StateCodec
@@ -195,14 +195,11 @@ class Labelling(Continuing):
 
     def collect(self) -> Iterator[Metric]:
         """All families at one moment; called by the registry."""
-        states = GaugeMetricFamily("tracescore_drift_labels", "Answers drawn for a label, by state.", labels=["state"])
-        for state, count in self.counts().items():
-            states.add_metric([state], count)
-        yield states
+        states = [([state], count) for state, count in self.counts().items()]
+        yield gauge("tracescore_drift_labels", "Answers drawn for a label, by state.", ["state"], states)
         found = [(group, made) for group, sample in self.samples().items() if (made := calibrate(sample))]
         for measure in LIVE_MEASURES:
-            of_measure = [(group, made) for group, made in found if group.measure == measure]
-            yield from families(measure, of_measure)
+            yield from families(measure, [(group, made) for group, made in found if group.measure == measure])
 
     # ---------------------------------------------------------------- restart
 

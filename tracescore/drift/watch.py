@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from tracescore import logs
@@ -25,6 +24,7 @@ from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diag
 from tracescore.drift.family import Family, FamilyState, Population, Watched
 from tracescore.drift.observations import MEASURES, NAMES, Against, DetectorKind, Name
 from tracescore.exporters import Continuing
+from tracescore.exporters.prometheus.families import gauge
 from tracescore.model import Clock, Measure, Result
 from tracescore.spool.state import Persisted, StateCodec
 
@@ -155,22 +155,21 @@ class DriftWatch(Continuing):
 
     def collect(self) -> Iterator[Metric]:
         """All families at one moment; called by the registry."""
-        limit = GaugeMetricFamily(
-            "tracescore_drift_threshold_days", "Evidence from which a change is told, the same for all detectors."
-        )
-        limit.add_metric([], self.family.threshold)
-        yield limit
-        rows = [
+        about = "Evidence from which a change is told, the same for all detectors."
+        yield gauge("tracescore_drift_threshold_days", about, (), [((), self.family.threshold)])
+        figures = [
             (self._labels(population, kind), self._figures(population, kind, detector))
             for population, kind, detector in self.family.chosen(None, None)
         ]
         for suffix, about in _GAUGES.items():
-            family = GaugeMetricFamily(f"tracescore_drift_{suffix}", about, labels=LABELS)
-            for labels, figures in rows:
-                if (value := figures.get(suffix)) is not None:
-                    family.add_metric(labels, value)
-            yield family
+            rows = [(labels, each[suffix]) for labels, each in figures]
+            yield gauge(f"tracescore_drift_{suffix}", about, LABELS, rows)
         yield from self._states()
+        yield from self._releases()
+        moved = [(kind, self.anchors.shift(kind)) for kind in self.family.kinds] if self.anchors else []
+        shifts = [([self._judge, *kind], shift.mean) for kind, shift in moved if shift]
+        about = "Mean difference of the anchors at their last scoring to what they scored before."
+        yield gauge("tracescore_drift_anchor_shift_ratio", about, ("judge", "detector", "against"), shifts)
 
     @property
     def _judge(self) -> str:
@@ -196,44 +195,30 @@ class DriftWatch(Continuing):
         }
 
     def _states(self) -> Iterator[Metric]:
-        verdicts = GaugeMetricFamily(
-            "tracescore_drift_verdict", "1 for who moved when something did.", labels=(*_SERVICE, "verdict")
-        )
-        patterns = GaugeMetricFamily(
-            "tracescore_drift_diagnosis", "1 for the pattern that the changes make.", labels=(*_SERVICE, "pattern")
-        )
+        verdicts, patterns = [], []
         for population in self.family.watched:
-            verdict = self.verdict(population)
+            labels, verdict = [self._judge, *population], self.verdict(population)
             pattern = self.pattern(population, verdict)
-            for each in VERDICTS:
-                verdicts.add_metric([self._judge, *population, each], float(each == verdict))
-            for one in PATTERNS:
-                patterns.add_metric([self._judge, *population, one], float(one == pattern))
-        yield from (verdicts, patterns)
-        yield from self._releases()
-        shifts = GaugeMetricFamily(
-            "tracescore_drift_anchor_shift_ratio",
-            "Mean difference of the anchors at their last scoring to what they scored before.",
-            labels=("judge", "detector", "against"),
-        )
-        for kind in self.family.kinds if self.anchors else ():
-            found = self.anchors.shift(kind) if self.anchors else None
-            if found is not None:
-                shifts.add_metric([self._judge, *kind], found.mean)
-        yield shifts
+            verdicts += [([*labels, each], float(each == verdict)) for each in VERDICTS]
+            patterns += [([*labels, each], float(each == pattern)) for each in PATTERNS]
+        about = "1 for who moved when something did."
+        yield gauge("tracescore_drift_verdict", about, (*_SERVICE, "verdict"), verdicts)
+        about = "1 for the pattern that the changes make."
+        yield gauge("tracescore_drift_diagnosis", about, (*_SERVICE, "pattern"), patterns)
 
     def _releases(self) -> Iterator[Metric]:
         about = "of the newest release less that of the one before, at this moment."
-        limits = {"": "Mean", "_lower": "Lower 95 % limit of the mean", "_upper": "Upper 95 % limit of the mean"}
-        families = [
-            GaugeMetricFamily(f"tracescore_drift_release_change{suffix}_ratio", f"{limit} {about}", labels=LABELS)
-            for suffix, limit in limits.items()
+        changes = [
+            (self._labels(population, kind), self.family.watched[population].releases.compared(kind))
+            for population, kind, _ in self.family.chosen(None, None)
         ]
-        for population, kind, _ in self.family.chosen(None, None):
-            compared = self.family.watched[population].releases.compared(kind)
-            for family, value in zip(families, compared or (), strict=False):
-                family.add_metric(self._labels(population, kind), value)
-        yield from families
+        for suffix, limit, field in (
+            ("", "Mean", "difference"),
+            ("_lower", "Lower 95 % limit of the mean", "lower"),
+            ("_upper", "Upper 95 % limit of the mean", "upper"),
+        ):
+            rows = [(labels, getattr(change, field, None)) for labels, change in changes]
+            yield gauge(f"tracescore_drift_release_change{suffix}_ratio", f"{limit} {about}", LABELS, rows)
 
     # ---------------------------------------------------------------- for people
 

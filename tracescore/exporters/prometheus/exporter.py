@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import Exemplar, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from pydantic import NonNegativeFloat
 
 from tracescore.config import PrometheusConfig, SamplingConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.exporters.kinds import Continuing
+from tracescore.exporters.prometheus.families import counter, gauge
 from tracescore.exporters.prometheus.histogram import Buckets
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series, SeriesState, SeriesTable
@@ -115,7 +116,7 @@ class PrometheusExporter(Continuing):
 
     def state(self) -> PrometheusState:
         """What the counters and histograms show."""
-        late, displaced, folded = (_counts(counter) for counter in self._counters())
+        late, displaced, folded = map(_counts, self._counters())
         return PrometheusState(self._table.state(), (late, displaced, folded))
 
     def resume(self, state: PrometheusState) -> None:
@@ -124,9 +125,9 @@ class PrometheusExporter(Continuing):
         for measure in LIVE_MEASURES:
             makers |= {measure: partial(self._series, measure), _by_slice(measure): partial(self._slice, measure)}
         self._table.resume(state.series, makers.get)
-        for counter, counts in zip(self._counters(), state.counters, strict=True):
+        for shown, counts in zip(self._counters(), state.counters, strict=True):
             for value, count in counts.items():
-                counter.labels(value).inc(count)
+                shown.labels(value).inc(count)
 
     def refill(self, result: Result) -> None:
         """Puts a result that the totals hold back into the windows, oldest first."""
@@ -143,7 +144,7 @@ class PrometheusExporter(Continuing):
     def collect(self) -> Iterator[Metric]:
         """All families, those of one measure at one moment; called by the registry."""
         for measure in LIVE_MEASURES:
-            yield from self._families(measure)
+            yield from list(self._families(measure))  # before anybody else's turn
 
     # ---------------------------------------------------------------- taking results in
 
@@ -202,30 +203,27 @@ class PrometheusExporter(Continuing):
 
     # ---------------------------------------------------------------- showing them
 
-    def _families(self, measure: Measure) -> list[Metric]:
+    def _families(self, measure: Measure) -> Iterator[Metric]:
         names = [*LABELS, "context_source"] if measure == "faithfulness" else list(LABELS)
         whole, slices = list(self._table.group(measure)), list(self._table.group(_by_slice(measure)))
         prefix = f"tracescore_{measure}"
-        return [
-            *_gauges(prefix, names, whole),
-            _histogram(prefix, names, whole),
-            *self._sums(measure, prefix, names, whole),
-            *(_abstained(prefix, names, whole) if measure == "answer_relevancy" else ()),
-            *self._sums(measure, _by_slice(prefix), [*names, *SLICE_LABELS], slices),
-        ]
+        yield from _gauges(prefix, names, whole)
+        yield _histogram(prefix, names, whole)
+        yield from self._sums(measure, prefix, names, whole)
+        if measure == "answer_relevancy":
+            about = "Sum of weights of the answers that evade their question; a bad score of theirs is no bad answer."
+            rows = [(series.labels, series.abstained) for series in whole]
+            yield counter(f"{prefix}_noncommittal_weight", about, names, rows)
+        yield from self._sums(measure, _by_slice(prefix), [*names, *SLICE_LABELS], slices)
 
     def _sums(self, measure: Measure, prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
         for name, (what, _) in SUMS.items():
-            family = CounterMetricFamily(f"{prefix}_{name}", f"Sum of {what} of the scores.", labels=names)
-            for series in all_series:
-                family.add_metric(series.labels, series.sums[name])
-            yield family
+            rows = [(series.labels, series.sums[name]) for series in all_series]
+            yield counter(f"{prefix}_{name}", f"Sum of {what} of the scores.", names, rows)
         if measure in self._drift.targets:
             about = f"Sum of weights of the scores below the target of {self._drift.targets[measure]}."
-            family = CounterMetricFamily(f"{prefix}_below_target_weight", about, labels=names)
-            for series in all_series:
-                family.add_metric(series.labels, series.below_target)
-            yield family
+            rows = [(series.labels, series.below_target) for series in all_series]
+            yield counter(f"{prefix}_below_target_weight", about, names, rows)
 
 
 def _labels(result: Result, measure: Measure) -> tuple[str, ...]:
@@ -248,14 +246,6 @@ def _abstains(evaluation: Evaluation) -> bool:
     return evaluation.measure == "answer_relevancy" and evaluation.reason == "abstained"
 
 
-def _abstained(prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
-    about = "Sum of weights of the answers that evade their question; a bad score of theirs is no bad answer."
-    family = CounterMetricFamily(f"{prefix}_noncommittal_weight", about, labels=names)
-    for series in all_series:
-        family.add_metric(series.labels, series.abstained)
-    yield family
-
-
 def _by_slice(name: str) -> str:
     return f"{name}_by_slice"
 
@@ -275,19 +265,12 @@ def _observe(window: Window, result: Result, evaluation: Evaluation) -> bool:
     return window.add(at, interaction.weight, lo, hi, scored=scored, conversation=interaction.conversation_id)
 
 
-def _gauges(prefix: str, names: list[str], all_series: list[Series]) -> list[Metric]:
+def _gauges(prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
     """What the windows say; a number that a window cannot give has no series, rather than a stale one."""
-    families = {
-        field: GaugeMetricFamily(f"{prefix}_{suffix}", about, labels=names)
-        for suffix, (field, about) in _GAUGES.items()
-    }
-    for series in all_series:
-        if series.live and len(series.live.window):
-            estimate = series.live.window.estimate()
-            for field, family in families.items():
-                if (value := getattr(estimate, field)) is not None:
-                    family.add_metric(series.labels, value)
-    return list(families.values())
+    windows = [(series.labels, series.live.window) for series in all_series if series.live]
+    estimates = [(labels, window.estimate()) for labels, window in windows if len(window)]
+    for suffix, (field, about) in _GAUGES.items():
+        yield gauge(f"{prefix}_{suffix}", about, names, [(labels, getattr(each, field)) for labels, each in estimates])
 
 
 def _histogram(prefix: str, names: list[str], all_series: list[Series]) -> Metric:
