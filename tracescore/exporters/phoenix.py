@@ -7,7 +7,7 @@ replaced by itself. Phoenix takes annotations only of spans it knows, so scores 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 from prometheus_client import CollectorRegistry
@@ -20,14 +20,7 @@ from tracescore.exporters.posting import Poster
 from tracescore.model import Result, Score
 from tracescore.net.retry import may_pass
 
-DROPPED: tuple[Dropped, ...] = (
-    "queue_full",
-    "refused",
-    "not_found",
-    "retries_exhausted",
-    "shutdown",
-    "internal_error",
-)
+DROPPED: tuple[Dropped, ...] = tuple(reason for reason in get_args(Dropped) if reason != "rejected")
 
 
 class PhoenixExporter(Delivering):

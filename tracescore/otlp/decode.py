@@ -124,6 +124,3 @@ def _parse(kind: type[_Parsed], raw: bytes) -> _Parsed:
         return kind.FromString(raw)
     except message.DecodeError as error:
         raise DecodeError(f"{kind.DESCRIPTOR.name}: {len(raw)} bytes do not parse: {error}") from None
-
-
-# ---------------------------------------------------------------- files

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tracescore.formulas import weighted_mean
-from tracescore.model import Evaluation, Item, Measure, Message, Result, Score
+from tracescore.model import Evaluation, Measure, Result, Score
 
 LONGEST_TEXT = 20_000
 """Characters kept of one text: more than anyone reads on a page."""
@@ -36,16 +36,10 @@ def is_cut(text: str) -> bool:
     return text.endswith(_CUT)
 
 
-def _cut_item(item: Item, budget: _Budget) -> Item:
-    return replace(item, text=budget.cut(item.text), quote=budget.cut(item.quote))
-
-
 def _cut_evaluation(evaluation: Evaluation, budget: _Budget) -> Evaluation:
-    return replace(evaluation, items=tuple(_cut_item(item, budget) for item in evaluation.items[:MOST_TEXTS]))
-
-
-def _cut_message(message: Message, budget: _Budget) -> Message:
-    return replace(message, text=budget.cut(message.text))
+    items = evaluation.items[:MOST_TEXTS]
+    cut = (replace(item, text=budget.cut(item.text), quote=budget.cut(item.quote)) for item in items)
+    return replace(evaluation, items=tuple(cut))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +63,7 @@ def shorten(result: Result) -> Kept:
     interaction = replace(
         interaction,
         contexts=tuple(budget.cut(context) for context in told.contexts[:MOST_TEXTS]),
-        history=tuple(_cut_message(message, budget) for message in told.history[-MOST_TEXTS:]),
+        history=tuple(replace(turn, text=budget.cut(turn.text)) for turn in told.history[-MOST_TEXTS:]),
     )
     left_out = max(0, len(told.contexts) - MOST_TEXTS)
     return Kept(replace(result, interaction=interaction, evaluations=evaluations), left_out)

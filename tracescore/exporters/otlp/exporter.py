@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 from google.protobuf.message import Message
@@ -33,18 +33,11 @@ from tracescore.exporters.otlp.messages import (
     logs_request,
     traces_request,
 )
-from tracescore.exporters.otlp.transports import ExportRequest, ExportSignal, GrpcTransport, HttpTransport, Transport
+from tracescore.exporters.otlp.transports import ExportRequest, ExportSignal, GrpcTransport, HttpTransport
 from tracescore.model import Result
 from tracescore.net.retry import REAL_TIME, Timing
 
-DROPPED: tuple[Dropped, ...] = (
-    "queue_full",
-    "refused",
-    "rejected",
-    "retries_exhausted",
-    "shutdown",
-    "internal_error",
-)
+DROPPED: tuple[Dropped, ...] = tuple(reason for reason in get_args(Dropped) if reason != "not_found")
 
 Build = Callable[[Iterable[Any]], ExportRequest]
 SIGNALS: dict[ExportSignal, Build] = {"traces": traces_request, "logs": logs_request}
@@ -67,8 +60,7 @@ class OtlpExporter(Delivering):
         """UsageError when a header's secret cannot be read."""
         super().__init__(kept=kept)
         headers = {name: secret.read(f"exporters.otlp.headers.{name}") for name, secret in settings.headers.items()}
-        kind = HttpTransport if settings.protocol == "http" else GrpcTransport
-        self._transport: Transport = kind(settings, headers)
+        self._transport = (HttpTransport if settings.protocol == "http" else GrpcTransport)(settings, headers)
         self._explanations = settings.explanations
         metrics = DeliveryMetrics("otlp", "Spans and log records", registry, DROPPED, tuple(SIGNALS))
         self._queues = {
