@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,14 +46,14 @@ def gold_run(
     logs.to_stderr(logging.WARNING if sys.stderr.isatty() else logging.INFO)
     checks = Checks.of(fail_under or [], compare_with, report or [], release)
     failures: list[str] = []
-    run_async(partial(_gold_run, configured(config), checks, failures.extend))
+    run_async(partial(_gold_run, configured(config), checks, failures))
     for failure in failures:
         sys.stderr.write(f"tracescore gold run: {failure}\n")
     if failures:
         raise typer.Exit(1)
 
 
-async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str]], None]) -> None:
+async def _gold_run(config: Config, checks: Checks, failures: list[str]) -> None:
     from prometheus_client import CollectorRegistry
     from rich.console import Console
     from rich.progress import Progress
@@ -76,7 +76,7 @@ async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str
         sys.stdout.write(f"{measure:20} {found.mean:.3f}  ({interval}; {found.scored} of {found.of} items)\n")
     for note in made.notes:
         sys.stderr.write(f"tracescore gold run: {note}\n")
-    fail(made.failures)
+    failures += made.failures
 
 
 @gold.command("pin")

@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, get_args
 
 from tracescore.config.gold import GoldTargetConfig
 from tracescore.gold.items import GoldItem
-from tracescore.gold.targets.http import HttpTarget, openai_target
+from tracescore.gold.targets.http import http_target, openai_target
 from tracescore.gold.targets.python import PythonTarget
 from tracescore.gold.targets.trace import TraceTarget
 from tracescore.model import Interaction
@@ -34,7 +34,7 @@ class Target(Protocol):
 
 
 TARGETS: Mapping[str, Callable[[Any, float], Target]] = {
-    "http": HttpTarget,
+    "http": http_target,
     "openai": openai_target,
     "python": PythonTarget,
     "trace": TraceTarget,

@@ -144,21 +144,21 @@ class ContextsReader:
 
 
 class HttpTarget:
-    """`kind: http`."""
+    """`kind: http` and `kind: openai`: an app whose response is JSON, with the answer at a path."""
 
-    def __init__(self, settings: HttpTargetConfig, timeout: float) -> None:
-        """UsageError when a secret cannot be read."""
-        self._settings = settings
-        self._client = AppClient(settings.method, settings.url, settings.headers, body_of(settings), timeout)
-        self._contexts = ContextsReader(settings.contexts)
+    def __init__(
+        self, client: AppClient, answer: tuple[str, str], contexts: str | None, release: str | None = None
+    ) -> None:
+        """`answer`: its path, and the setting that errors are about. `contexts` and `release` are paths."""
+        self._client, self._answer, self._release = client, answer, release
+        self._contexts = ContextsReader(contexts)
 
     async def ask(self, item: GoldItem, trace_id: str) -> Interaction:
         """See `Target`."""
-        settings = self._settings
         payload = json_of(*await self._client.send(item, trace_id))
-        answer = text_at(payload, settings.answer, "gold.target.answer")
+        answer = text_at(payload, *self._answer)
         contexts = self._contexts.of(payload)
-        release = text_at(payload, settings.release, "gold.target.release") if settings.release else ""
+        release = text_at(payload, self._release, "gold.target.release") if self._release else ""
         return interaction_of(item, trace_id, answer, contexts, release)
 
     async def close(self) -> None:
@@ -166,36 +166,27 @@ class HttpTarget:
         await self._client.close()
 
 
+def http_target(settings: HttpTargetConfig, timeout: float) -> HttpTarget:
+    """The target of `kind: http`. UsageError when a secret cannot be read."""
+    client = AppClient(settings.method, settings.url, settings.headers, body_of(settings), timeout)
+    return HttpTarget(client, (settings.answer, "gold.target.answer"), settings.contexts, settings.release)
+
+
+def openai_target(settings: OpenAITargetConfig, timeout: float) -> HttpTarget:
+    """The target of `kind: openai`. UsageError when a secret cannot be read."""
+    instructions = [{"role": "system", "content": settings.instructions}] if settings.instructions else []
+    messages = [*instructions, "{history}", {"role": "user", "content": "{question}"}]
+    url = settings.base_url.rstrip("/") + "/chat/completions"
+    body = {"model": settings.model, "messages": messages}
+    client = AppClient("POST", url, settings.headers, body, timeout, settings.api_key)
+    return HttpTarget(client, ("choices.0.message.content", "gold.target"), settings.contexts)
+
+
 def body_of(settings: HttpTargetConfig | TraceTargetConfig) -> Any:
     """The template of a request's body; None for no body."""
     if settings.body is not None:
         return settings.body
     return None if settings.method == "GET" else DEFAULT_BODY
-
-
-class _ChatTarget:
-    """`kind: openai`."""
-
-    def __init__(self, settings: OpenAITargetConfig, timeout: float) -> None:
-        instructions = [{"role": "system", "content": settings.instructions}] if settings.instructions else []
-        messages = [*instructions, "{history}", {"role": "user", "content": "{question}"}]
-        url = settings.base_url.rstrip("/") + "/chat/completions"
-        body = {"model": settings.model, "messages": messages}
-        self._client = AppClient("POST", url, settings.headers, body, timeout, settings.api_key)
-        self._contexts = ContextsReader(settings.contexts)
-
-    async def ask(self, item: GoldItem, trace_id: str) -> Interaction:
-        payload = json_of(*await self._client.send(item, trace_id))
-        answer = text_at(payload, "choices.0.message.content", "gold.target")
-        return interaction_of(item, trace_id, answer, self._contexts.of(payload))
-
-    async def close(self) -> None:
-        await self._client.close()
-
-
-def openai_target(settings: OpenAITargetConfig, timeout: float) -> _ChatTarget:
-    """The target of `kind: openai`. UsageError when a secret cannot be read."""
-    return _ChatTarget(settings, timeout)
 
 
 def interaction_of(
