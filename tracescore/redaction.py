@@ -60,7 +60,7 @@ class Redactor:
             history=tuple(replace(message, text=self.text(message.text)) for message in of.history),
             conversation_id=self.text(of.conversation_id),
             slices={key: self.text(value) for key, value in of.slices.items()},
-            attributes={key: self._value(value) for key, value in of.attributes.items()},
+            attributes={k: self.text(v) if isinstance(v, str) else v for k, v in of.attributes.items()},
         )
 
     def text(self, text: str) -> str:
@@ -68,9 +68,6 @@ class Redactor:
         for pattern in self._patterns:
             text = self._without(text, pattern)
         return text
-
-    def _value(self, value: Any) -> Any:
-        return self.text(value) if isinstance(value, str) else value
 
     def _without(self, text: str, pattern: _Pattern) -> str:
         kept: list[str] = []

@@ -63,7 +63,7 @@ class Assembly:
             ("kept_bytes", "Bytes held for them.", lambda: self._closed_bytes),
             ("remembered_traces", "Closed traces of which only ids are known.", lambda: len(self._memory)),
         ):
-            self._metrics.show(name, meaning, read)
+            Gauge(f"tracescore_assembly_{name}", meaning, registry=registry).set_function(read)
 
     @property
     def open_traces(self) -> int:
@@ -84,7 +84,7 @@ class Assembly:
 
     def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:
         """Adds pieces that an earlier process took `at` (Unix seconds), counted them and closed no trace with them."""
-        self._metrics.resumed(self._took(spans, logs, at)[0])
+        self._metrics.waiting.inc(self._took(spans, logs, at)[0])
 
     def resume_closed(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], closed_at: float) -> None:
         """Adds the pieces of one trace that an earlier process closed and handed out; oldest traces first."""
@@ -259,7 +259,6 @@ class _Metrics:
             family = Counter(f"tracescore_assembly_{name}", meaning, [label], registry=registry)
             return {value: family.labels(value) for value in values}
 
-        self._registry = registry
         self._spans = counter("spans", "Spans of admitted traces taken in, repeats included.")
         self._logs = counter("log_records", "Log records of admitted traces taken in, repeats included.")
         self._duplicate_spans = counter("duplicate_spans", "Spans with an id that had come before in their trace.")
@@ -268,7 +267,7 @@ class _Metrics:
         self._dropped = counters("dropped_traces", "Traces closed and not handed on.", "reason", "no_marker")
         self._dropped_spans = counters("dropped_spans", "Spans of dropped traces.", "reason", "no_marker")
         self._closed = counters("closed_traces", "Traces closed, by what closed them.", "closed_by", *CLOSED_BY)
-        self._waiting = Gauge(
+        self.waiting = Gauge(
             "tracescore_assembly_waiting_spans", "Spans in open traces that have not been read.", registry=registry
         )
         self.reopened = counter("reopened_traces", "Traces opened again by news after they were closed.")
@@ -279,26 +278,18 @@ class _Metrics:
             *("spans", "ids"),
         )
 
-    def show(self, name: str, meaning: str, read: Callable[[], float]) -> None:
-        """Adds a gauge that is read when it is scraped."""
-        Gauge(f"tracescore_assembly_{name}", meaning, registry=self._registry).set_function(read)
-
-    def resumed(self, new_spans: int) -> None:
-        """Shows spans that were counted before."""
-        self._waiting.inc(new_spans)
-
     def took(self, spans: int, logs: int, new_spans: int, new_logs: int) -> None:
         """Counts pieces that came."""
         self._spans.inc(spans)
         self._duplicate_spans.inc(spans - new_spans)
-        self._waiting.inc(new_spans)
+        self.waiting.inc(new_spans)
         self._logs.inc(logs)
         self._duplicate_logs.inc(logs - new_logs)
 
     def closed_as(self, closed_by: ClosedBy, fresh: int, marked: bool) -> None:
         """Counts a trace that was closed, and its spans that had not been counted as read or dropped."""
         self._closed[closed_by].inc()
-        self._waiting.dec(fresh)
+        self.waiting.dec(fresh)
         if marked:
             self._read.inc(fresh)
         else:

@@ -14,7 +14,6 @@ from tracescore.config import Config
 from tracescore.errors import TargetFailed, UsageError
 from tracescore.evaluators import Evaluator, evaluate_all
 from tracescore.gold.report import GoldReport, write
-from tracescore.gold.results import ItemOutcome
 from tracescore.gold.run import Evaluate
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.trace_ids import GoldTraceIds
@@ -59,11 +58,7 @@ async def run(
     runner = runner_of(config, judge.name, evaluate, checks.release)
     try:
         await judge.probe()
-        advance = begin(len(runner.gold_set.items))
-
-        def progress(_outcome: ItemOutcome) -> None:
-            advance()
-
+        progress = begin(len(runner.gold_set.items))
         runner.open()
         of_traces = runner.settings.target.kind == "trace"
         async with _Traces(config, runner).listening() if of_traces else nullcontext():

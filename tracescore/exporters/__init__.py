@@ -19,7 +19,7 @@ from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.hold import Hold
 from tracescore.model import Clock, RawSpan
 
-__all__ = ["EXPORTERS", "Continuing", "Delivering", "Exporter", "build_exporters", "build_forwarder", "build_hold"]
+__all__ = ["EXPORTERS", "Continuing", "Delivering", "Exporter", "build_exporters", "build_hold"]
 
 
 def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter:
@@ -58,11 +58,6 @@ def build_exporters(config: Config, registry: CollectorRegistry, clock: Clock) -
     """The exporters that the configuration asks for. UsageError when a secret cannot be read."""
     built = (build(config, registry, clock) for build in EXPORTERS.values())
     return [exporter for exporter in built if exporter is not None]
-
-
-def build_forwarder(config: Config, registry: CollectorRegistry) -> Forwarder | None:
-    """What passes received requests on; None where the configuration does not ask for it."""
-    return Forwarder(config.exporters.forward, registry) if config.exporters.forward else None
 
 
 def build_hold(

@@ -9,7 +9,7 @@ import dataclasses
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,9 @@ def _json(report: GoldReport) -> str:
     content: dict[str, Any] = {
         "run": dataclasses.asdict(run),
         "measures": {name: dataclasses.asdict(each) for name, each in run.estimates(report.min_scored).items()},
-        "by_tag": {tag: _means(run, report.min_scored, tag) for tag in run.tags()},
+        "by_tag": {
+            tag: {name: each.mean for name, each in run.estimates(report.min_scored, tag).items()} for tag in run.tags()
+        },
         "claims": run.claims(),
         "failures": report.failures,
         "comparison": None,
@@ -177,10 +179,6 @@ def _json(report: GoldReport) -> str:
             "flips": [{"id": f.item.id, "before": f.before, "after": f.after} for f in comparison.flips],
         }
     return dumps_utf8(content, indent=True).decode()
-
-
-def _means(run: Run, min_scored: float, tag: str) -> Mapping[str, float]:
-    return {name: each.mean for name, each in run.estimates(min_scored, tag).items()}
 
 
 # ---------------------------------------------------------------- JUnit

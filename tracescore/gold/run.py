@@ -24,8 +24,8 @@ from tracescore.net.retry import REAL_TIME, Backoff, Timing
 
 Evaluate = Callable[[Interaction], Awaitable[Result]]
 """Scores an interaction that carries its reference; never raises for what judge or embedder do."""
-Progress = Callable[[ItemOutcome], None]
-"""Told of every item that is done."""
+Progress = Callable[[], None]
+"""Called for every item that is done."""
 
 _log = logging.getLogger("tracescore.gold")
 
@@ -59,7 +59,7 @@ class Asker:
                 run = replace(run, epoch=epoch)
             await self._in_thread(self.store.add, run, outcome)
             found.append(outcome)
-            progress(outcome)
+            progress()
             return outcome
 
         items = iter(left)

@@ -19,7 +19,7 @@ from tracescore.errors import ConfigError, UsageError
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
 from tracescore.gold.items import load
-from tracescore.gold.results import ItemOutcome, Run, Summary, Trigger, summary
+from tracescore.gold.results import Run, Summary, Trigger, summary
 from tracescore.gold.run import Asker, Evaluate, Progress
 from tracescore.gold.schedule import MOST_RELEASES, Schedule
 from tracescore.gold.store import Store
@@ -48,10 +48,6 @@ class Findings:
     latest: tuple[Summary, ...] = ()
     comparison: Comparison | None = None
     recent: tuple[Run, ...] = ()
-
-
-def _nothing(_outcome: ItemOutcome) -> None:
-    pass
 
 
 class GoldRunner:
@@ -158,7 +154,7 @@ class GoldRunner:
         else:
             logs.defect(_log, error)
 
-    async def run(self, trigger: Trigger, progress: Progress = _nothing) -> Run | None:
+    async def run(self, trigger: Trigger, progress: Progress = lambda: None) -> Run | None:
         """One run now; None while another process is running a set of this store. ConfigError: the set is broken."""
         with self.store.only_runner() as alone:
             if not alone:

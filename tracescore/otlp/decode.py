@@ -75,17 +75,13 @@ def _span(raw: RawSpan, shared: _Shared) -> Span:
         start_unix_nano=span.start_time_unix_nano,
         end_unix_nano=span.end_time_unix_nano,
         attributes=_attributes(span.attributes),
-        events=tuple(map(_event, span.events)),
+        events=tuple(SpanEvent(each.name, each.time_unix_nano, _attributes(each.attributes)) for each in span.events),
         resource=shared.resource(raw.resource),
         scope_name=scope_name,
         is_error=span.status.code == trace_pb2.Status.STATUS_CODE_ERROR,
         dropped_attributes=span.dropped_attributes_count,
         scope_version=scope_version,
     )
-
-
-def _event(event: trace_pb2.Span.Event) -> SpanEvent:
-    return SpanEvent(event.name, event.time_unix_nano, _attributes(event.attributes))
 
 
 def _log(raw: RawLog, shared: _Shared) -> LogRecord:

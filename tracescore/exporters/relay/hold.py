@@ -56,7 +56,7 @@ class Hold(Delivering):
         self._bytes = 0
         self._outbox = Outbox(forwarder.deliver, registry, timing)
         self._passed_on: list[Withheld] = []
-        self._metrics = _Metrics(registry, self)
+        self._metrics = _Metrics(registry, lambda: len(self._since), lambda: self._bytes)
 
     def wanted(self, spans: Iterable[RawSpan]) -> set[tuple[bytes, bytes]]:
         """Trace id and span id of those that are to be kept back: they may get scores, and there is room for them.
@@ -125,14 +125,6 @@ class Hold(Delivering):
         passed_on, self._passed_on = self._passed_on, []
         return passed_on
 
-    def held_spans(self) -> float:
-        """How many are kept back."""
-        return float(len(self._since))
-
-    def held_bytes(self) -> float:
-        """How many bytes they take."""
-        return float(self._bytes)
-
     def _let_go(self, span: Withheld, reason: Released, request: bytes, then: Callable[[], None] | None = None) -> None:
         del self._since[span]
         of_trace = self._traces[span.trace_id]
@@ -190,7 +182,7 @@ def _size(span: Withheld) -> int:
 class _Metrics:
     """What is counted of spans kept back."""
 
-    def __init__(self, registry: CollectorRegistry, hold: Hold) -> None:
+    def __init__(self, registry: CollectorRegistry, spans: Callable[[], float], size: Callable[[], float]) -> None:
         def counter(name: str, meaning: str, label: str, values: Sequence[str]) -> Callable[[str], None]:
             family = Counter(f"tracescore_exporters_forward_{name}", meaning, [label], registry=registry)
             for value in values:
@@ -198,8 +190,8 @@ class _Metrics:
             return lambda value: family.labels(value).inc()
 
         for name, meaning, read in (
-            ("held_spans", "Spans kept back until they have their scores.", hold.held_spans),
-            ("held_bytes", "Bytes of them; at max_held further spans go on at once.", hold.held_bytes),
+            ("held_spans", "Spans kept back until they have their scores.", spans),
+            ("held_bytes", "Bytes of them; at max_held further spans go on at once.", size),
         ):
             Gauge(f"tracescore_exporters_forward_{name}", meaning, registry=registry).set_function(read)
         self.released = counter(
