@@ -23,7 +23,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
