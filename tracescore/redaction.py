@@ -82,9 +82,6 @@ class Redactor:
         return "".join([*kept, text[at:]]) if count else text
 
 
-# ---------------------------------------------------------------- what is ready-made
-
-
 def _matches(pattern: Any, text: str) -> Spans:
     for match in pattern.finditer(text):
         if match.end() > match.start():

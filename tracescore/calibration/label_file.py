@@ -114,9 +114,6 @@ def _shown(row: Mapping[str, Any], name: str) -> str:
     return repr(str(row[name])[:40]) if name in row else "nothing"
 
 
-# ---------------------------------------------------------------- as text
-
-
 def report(samples: Mapping[LabelGroup, GroupScores]) -> Iterator[str]:
     """What `tracescore calibrate` prints, line by line."""
     told = [(group, found) for group, sample in sorted(samples.items()) if (found := calibrate(sample))]

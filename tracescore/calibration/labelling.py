@@ -77,8 +77,6 @@ class Labelling(Continuing):
         if store is not None:
             await to_thread.run_sync(store.close, limiter=self._one_at_a_time)
 
-    # ---------------------------------------------------------------- results in
-
     async def export(self, result: Result) -> None:
         """Takes the result's scores into the sums, and lets it wait for a label if it is drawn."""
         if not self._on_scale(result) or not self._room(result):
@@ -120,8 +118,6 @@ class Labelling(Continuing):
         if self._store is None:
             raise RuntimeError("the file of labels is not open")
         return await to_thread.run_sync(partial(work, self._store, *args), limiter=self._one_at_a_time)
-
-    # ---------------------------------------------------------------- what the page asks for
 
     async def next(self) -> dict[str, Any] | None:
         """The answer to be labelled next, without its scores: id, what is shown, and what may be said of it."""
@@ -172,8 +168,6 @@ class Labelling(Continuing):
         ]
         return labels + [sums_line(group, sample.unlabelled) for group, sample in self.samples().items()]
 
-    # ---------------------------------------------------------------- metrics
-
     def samples(self) -> dict[LabelGroup, GroupScores]:
         """Labels and sums of the judge's present epoch, over the window."""
         first = int((self._clock() - self._settings.window) // DAY) + 1
@@ -200,8 +194,6 @@ class Labelling(Continuing):
         found = [(group, made) for group, sample in self.samples().items() if (made := calibrate(sample))]
         for measure in LIVE_MEASURES:
             yield from families(measure, [(group, made) for group, made in found if group.measure == measure])
-
-    # ---------------------------------------------------------------- restart
 
     def state(self) -> LabelsState:
         """The sums, and what gave the scores."""

@@ -171,8 +171,6 @@ class Family:
             for kind in self.kinds
         }
 
-    # ---------------------------------------------------------------- what people ask for
-
     def chosen(self, service: str | None, name: str | None) -> Iterator[tuple[Population, DetectorKind, Detector]]:
         """The detectors of a service, or of a name, or all."""
         for population, watched in self.watched.items():
@@ -204,8 +202,6 @@ class Family:
                     continue
                 pinned += 1
         return pinned
-
-    # ---------------------------------------------------------------- restart
 
     def state(self) -> FamilyState:
         """What `resume` goes on from."""

@@ -89,8 +89,6 @@ class DriftWatch(Continuing):
             self.anchors.forget()
         self._look()
 
-    # ---------------------------------------------------------------- what the detectors say
-
     def _look(self) -> None:
         """Notes what has become a change or is none any more, and has anchors scored where anything is suspected.
 
@@ -150,8 +148,6 @@ class DriftWatch(Continuing):
     def _is_flat(self, detector: Detector, since: float) -> bool:
         found = difference(detector, since)
         return found is not None and found.within(self._settings.tolerance)
-
-    # ---------------------------------------------------------------- metrics
 
     def collect(self) -> Iterator[Metric]:
         """All families at one moment; called by the registry."""
@@ -220,8 +216,6 @@ class DriftWatch(Continuing):
             rows = [(labels, getattr(change, field, None)) for labels, change in changes]
             yield gauge(f"tracescore_drift_release_change{suffix}_ratio", f"{limit} {about}", LABELS, rows)
 
-    # ---------------------------------------------------------------- for people
-
     def show(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
@@ -279,8 +273,6 @@ class DriftWatch(Continuing):
         self._look()
         _log.warning("event=baseline_pinned detectors=%d", done)
         return done
-
-    # ---------------------------------------------------------------- restart
 
     def state(self) -> DriftState:
         """What all detectors and anchors know."""

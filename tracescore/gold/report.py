@@ -83,9 +83,6 @@ def read_run(path: Path) -> Run:
         raise UsageError(f"--compare-with: {path} is no report that --report FILE.json wrote") from None
 
 
-# ---------------------------------------------------------------- Markdown
-
-
 def _markdown(report: GoldReport) -> str:
     return "\n".join(_lines(report)) + "\n"
 
@@ -152,9 +149,6 @@ def _md(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|#~!$&])", r"\\\1", shown)
 
 
-# ---------------------------------------------------------------- JSON
-
-
 def _json(report: GoldReport) -> str:
     run, comparison = report.run, report.comparison
     content: dict[str, Any] = {
@@ -179,9 +173,6 @@ def _json(report: GoldReport) -> str:
             "flips": [{"id": f.item.id, "before": f.before, "after": f.after} for f in comparison.flips],
         }
     return dumps_utf8(content, indent=True).decode()
-
-
-# ---------------------------------------------------------------- JUnit
 
 
 def _junit(report: GoldReport) -> str:

@@ -108,8 +108,6 @@ class Asker:
     async def _in_thread(self, call: Callable[..., None], *values: object) -> None:
         await anyio.to_thread.run_sync(call, *values)
 
-    # ---------------------------------------------------------------- one item
-
     async def _outcome(self, item: GoldItem) -> tuple[ItemOutcome, int | None]:
         """What became of the item, and the judge epoch of its scores."""
         bare = ItemOutcome(

@@ -84,8 +84,6 @@ class Store:
                 if db is not self._memory:
                     db.close()
 
-    # ---------------------------------------------------------------- one runner
-
     @contextmanager
     def only_runner(self) -> Iterator[bool]:
         """Whether nobody else is running any gold set of this store, while the block lasts."""
@@ -105,8 +103,6 @@ class Store:
             yield True
         finally:
             os.close(handle)
-
-    # ---------------------------------------------------------------- writing
 
     def begin(self, run: Run) -> Run:
         """Notes a run that starts; returns it with its number."""
@@ -162,8 +158,6 @@ class Store:
                 "WHERE nth > ?)",
                 (releases,),
             )
-
-    # ---------------------------------------------------------------- reading
 
     def runs(self, gold_set: str, state: RunState | None = None) -> list[Run]:
         """Its runs without their outcomes, newest first."""

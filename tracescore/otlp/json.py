@@ -162,9 +162,6 @@ def _repeated(encode: Encode) -> Encode:
     return encode_all
 
 
-# ---------------------------------------------------------------- single values
-
-
 def _varint(number: int) -> bytes:
     """Base-128 varint of a number >= 0."""
     if number < 0x80:

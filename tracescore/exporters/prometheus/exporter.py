@@ -146,8 +146,6 @@ class PrometheusExporter(Continuing):
         for measure in LIVE_MEASURES:
             yield from list(self._families(measure))  # before anybody else's turn
 
-    # ---------------------------------------------------------------- taking results in
-
     def _take(self, result: Result, evaluation: Evaluation) -> None:
         """One evaluation into the window and, with a score, into the sums. What was skipped could never count."""
         measure, scored = evaluation.measure, isinstance(evaluation, Score)
@@ -200,8 +198,6 @@ class PrometheusExporter(Continuing):
 
     def _slice_cost(self, measure: Measure) -> int:
         return len(SUMS) + (measure in self._drift.targets)
-
-    # ---------------------------------------------------------------- showing them
 
     def _families(self, measure: Measure) -> Iterator[Metric]:
         names = [*LABELS, "context_source"] if measure == "faithfulness" else list(LABELS)
