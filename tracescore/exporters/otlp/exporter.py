@@ -64,9 +64,7 @@ class OtlpExporter(Delivering):
         self._explanations = settings.explanations
         metrics = DeliveryMetrics("otlp", "Spans and log records", registry, DROPPED, tuple(SIGNALS))
         self._queues = {
-            signal: DeliveryQueue(
-                metrics.queue("otlp", signal), self._attempt(signal, build), Message.ByteSize, limits, timing
-            )
+            signal: DeliveryQueue(metrics.queue("otlp", signal), self._attempt(signal, build), _bytes, limits, timing)
             for signal, build in SIGNALS.items()
         }
 
@@ -100,3 +98,7 @@ class OtlpExporter(Delivering):
             return await self._transport.send(signal, build(record for records in results for record in records))
 
         return attempt
+
+
+def _bytes(record: Message) -> int:
+    return record.ByteSize()
