@@ -89,7 +89,7 @@ class Service:
         self.journal = Journal(self.spool, config, parts, defects, clock)
 
         self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
-        admits = self.gold.besides(sampler.admits)
+        admits = self.gold.or_gold(sampler.admits)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
         choosing = (self.gold, deduplication, self.report, sampler, self.redactor)
         self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
@@ -131,7 +131,7 @@ class Service:
                     received_all.set()
             self.evaluating.shed()
             beside.cancel_scope.cancel()
-        self.ledger.say()
+        self.ledger.log_totals()
 
     # ---------------------------------------------------------------- parts that need others
 

@@ -80,11 +80,11 @@ class Assembly:
 
     def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> None:
         """Adds pieces. Never refuses: whoever acknowledges them asks for `room` first."""
-        self._metrics.took(len(spans), len(logs), *self._took(spans, logs, self._clock()))
+        self._metrics.count_pieces(len(spans), len(logs), *self._add_pieces(spans, logs, self._clock()))
 
     def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:
         """Adds pieces that an earlier process took `at` (Unix seconds), counted them and closed no trace with them."""
-        self._metrics.waiting.inc(self._took(spans, logs, at)[0])
+        self._metrics.waiting.inc(self._add_pieces(spans, logs, at)[0])
 
     def resume_closed(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], closed_at: float) -> None:
         """Adds the pieces of one trace that an earlier process closed and handed out; oldest traces first."""
@@ -98,7 +98,7 @@ class Assembly:
         """Remembers the pieces of a trace that an earlier process let go `at`; oldest traces first."""
         self._memory.resume(trace_id, ids, at)
 
-    def _took(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float) -> tuple[int, int]:
+    def _add_pieces(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float) -> tuple[int, int]:
         """Adds pieces; how many of the spans and of the log records were new."""
         new_spans = new_logs = 0
         traces: dict[bytes, tuple[list[RawSpan], list[RawLog]]] = {}
@@ -114,7 +114,7 @@ class Assembly:
                 new_logs += len(held.logs) - lines
                 self._keep_open(held, size, now)
             elif trace_id not in self._open and trace_id not in self._closed:
-                self._let_go(trace_id)  # nothing but repeats of what was let go before
+                self._note_gone(trace_id)  # nothing but repeats of what was let go before
         while self._closed and self._open_bytes + self._closed_bytes > self._settings.max_held:
             self._forget_oldest(now)
             self._metrics.evictions["spans"].inc()
@@ -136,7 +136,7 @@ class Assembly:
         while self._closed and next(iter(self._closed.values())).closed_at + self._settings.orphan_idle <= now:
             self._forget_oldest(now)
         self._memory.expire(now)
-        return self._hand_out()
+        return self._take_ready()
 
     def take_gone(self) -> list[tuple[bytes, array[int]]]:
         """The traces whose spans were let go since the last call, each with the ids remembered of its pieces."""
@@ -148,7 +148,7 @@ class Assembly:
         now = self._clock()
         for held in list(self._open.values()):
             self._close(held, "shutdown", now)
-        return self._hand_out()
+        return self._take_ready()
 
     def _add(self, held: HeldTrace, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> bool:
         """Adds pieces to their trace; whether there was news."""
@@ -207,7 +207,7 @@ class Assembly:
             self._ready.append(held.trace(closed_by))
         if closed_by == "evicted":
             self._memory.add(held, now)
-            self._let_go(held.trace_id)
+            self._note_gone(held.trace_id)
         else:
             held.closed_at = now
             self._closed[held.trace_id] = held
@@ -225,17 +225,17 @@ class Assembly:
         _, held = self._closed.popitem(last=False)
         self._closed_bytes -= held.size
         self._memory.add(held, now)
-        self._let_go(held.trace_id)
+        self._note_gone(held.trace_id)
 
-    def _let_go(self, trace_id: bytes) -> None:
+    def _note_gone(self, trace_id: bytes) -> None:
         self._gone.append((trace_id, self._memory.ids(trace_id)))
 
-    def _hand_out(self) -> list[RawTrace]:
+    def _take_ready(self) -> list[RawTrace]:
         ready, self._ready = self._ready, []
         return ready
 
 
-def put_together(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> RawTrace:
+def assemble(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> RawTrace:
     """The trace that all pieces of one trace make, in whatever order they are given."""
     held = HeldTrace((spans[0] if spans else logs[0]).trace_id)
     for span in spans:
@@ -278,7 +278,7 @@ class _Metrics:
             *("spans", "ids"),
         )
 
-    def took(self, spans: int, logs: int, new_spans: int, new_logs: int) -> None:
+    def count_pieces(self, spans: int, logs: int, new_spans: int, new_logs: int) -> None:
         """Counts pieces that came."""
         self._spans.inc(spans)
         self._duplicate_spans.inc(spans - new_spans)

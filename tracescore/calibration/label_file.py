@@ -46,7 +46,7 @@ def read_labels(lines: Iterable[bytes]) -> dict[LabelGroup, GroupScores]:
             group = _group(row)
             sample = samples.setdefault(group, GroupScores())
             if "unlabelled" in row:
-                sample.unlabelled = sample.unlabelled.and_also(_sums(row["unlabelled"]))
+                sample.unlabelled = sample.unlabelled.merged(_sums(row["unlabelled"]))
             else:
                 sample.labels.append(_label(row, group.measure))
         except ValueError as error:  # orjson's is one
@@ -133,10 +133,10 @@ def report(samples: Mapping[LabelGroup, GroupScores]) -> Iterator[str]:
             yield f"  corrected mean {_with_limits(found.corrected)}"
         else:
             yield f"  no corrected mean: {found.why_not}"
-        yield from _told_agreement(group.measure, found)
+        yield from _agreement_lines(group.measure, found)
 
 
-def _told_agreement(measure: LiveMeasure, found: Calibration) -> Iterator[str]:
+def _agreement_lines(measure: LiveMeasure, found: Calibration) -> Iterator[str]:
     if found.agreement is None:
         return
     yield f"  verdicts: agree {_with_limits(found.agreement)}"

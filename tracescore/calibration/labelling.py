@@ -26,7 +26,7 @@ from tracescore.config import Config
 from tracescore.config.drift import LabelsConfig
 from tracescore.drift.baseline import DAY
 from tracescore.drift.family import MOST_POPULATIONS
-from tracescore.drift.scale import Scale, ScaleState, going_on
+from tracescore.drift.scale import Scale, ScaleState, next_scale
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.exporters import Continuing
 from tracescore.exporters.prometheus.families import gauge
@@ -91,13 +91,13 @@ class Labelling(Continuing):
 
     async def _let_wait(self, drawn: Drawn) -> None:
         await self._on_disk(LabelStore.draw, drawn, self._settings.max_waiting)
-        if not _asked(drawn):
+        if not _measures_asked(drawn):
             await self._decide(drawn, _blanks(drawn))
         self._waiting = await self._on_disk(LabelStore.count_waiting)
 
     def _on_scale(self, result: Result) -> bool:
         """False for a result of an earlier epoch; with a new judge or epoch everything begins anew."""
-        scale = going_on(self._judge, result)
+        scale = next_scale(self._judge, result)
         if scale is None:
             return False
         if scale != self._judge:
@@ -122,15 +122,15 @@ class Labelling(Continuing):
     async def next(self) -> dict[str, Any] | None:
         """The answer to be labelled next, without its scores: id, what is shown, and what may be said of it."""
         drawn = await self._on_disk(LabelStore.next)
-        if drawn is None or drawn.told is None:
+        if drawn is None or drawn.shown is None:
             return None
         asked = {
-            measure: {"items": drawn.told["items"].get(measure, []), "answers": list(ANSWERS[measure])}
-            for measure in _asked(drawn)
+            measure: {"items": drawn.shown["items"].get(measure, []), "answers": list(ANSWERS[measure])}
+            for measure in _measures_asked(drawn)
         }
-        return {"id": drawn.id, **drawn.told, "asked": asked}
+        return {"id": drawn.id, **drawn.shown, "asked": asked}
 
-    async def give(self, drawn_id: str, said: Mapping[str, Sequence[str]]) -> bool:
+    async def give(self, drawn_id: str, answers: Mapping[str, Sequence[str]]) -> bool:
         """Keeps what people say: measure -> an answer per item (one for relevancy), "" where they cannot tell.
 
         False when the answer does not wait any more; ValueError for answers that there are not.
@@ -139,7 +139,7 @@ class Labelling(Continuing):
         if drawn is None:
             return False
         labels: dict[str, Any] = {
-            m: found for m in _asked(drawn) if (found := _labels_of(drawn, m, said.get(m, []))) is not None
+            m: found for m in _measures_asked(drawn) if (found := _labels_of(drawn, m, answers.get(m, []))) is not None
         }
         if labels:
             labels |= _blanks(drawn)
@@ -150,7 +150,7 @@ class Labelling(Continuing):
     async def _decide(self, drawn: Drawn, labels: dict[str, Any]) -> bool:
         kept = await self._on_disk(LabelStore.decide, drawn.id, labels)
         if kept:
-            self._decided.append(replace(drawn, told=None, labels=labels))
+            self._decided.append(replace(drawn, shown=None, labels=labels))
         return kept
 
     def counts(self) -> dict[str, int]:
@@ -177,7 +177,7 @@ class Labelling(Continuing):
                 del days[day]
             total = WeightedSums()
             for sums in days.values():
-                total = total.and_also(sums)
+                total = total.merged(sums)
             samples[group] = GroupScores(unlabelled=total)
         for drawn in self._decided:
             if drawn.at // DAY >= first and (drawn.judge, drawn.epoch, drawn.facts["version"]) == self._judge:
@@ -244,7 +244,7 @@ def _draw(result: Result, scores: Sequence[Score], ratio: float) -> Drawn:
         judge=result.judge,
         epoch=result.epoch,
         facts=_facts(result, scores, ratio),
-        told=_shown(result.interaction, scores),
+        shown=_shown(result.interaction, scores),
     )
 
 
@@ -280,7 +280,7 @@ def _shown(told: Interaction, scores: Sequence[Score]) -> dict[str, Any]:
     }
 
 
-def _asked(drawn: Drawn) -> list[LiveMeasure]:
+def _measures_asked(drawn: Drawn) -> list[LiveMeasure]:
     """The measures that people are asked about."""
     known = drawn.facts["measures"]
     return [measure for measure in LIVE_MEASURES if measure in known and not known[measure]["blank"]]
@@ -292,23 +292,23 @@ def _blanks(drawn: Drawn) -> dict[str, Any]:
     return {measure: {"label": 0.0, "labelled": []} for measure in blank}
 
 
-def _labels_of(drawn: Drawn, measure: LiveMeasure, said: Sequence[str]) -> dict[str, Any] | None:
+def _labels_of(drawn: Drawn, measure: LiveMeasure, answers: Sequence[str]) -> dict[str, Any] | None:
     """The label that answers make; None where one of them is not given. ValueError for answers there are not."""
     expected = len(drawn.facts["measures"][measure]["judged"]) or 1
-    if unknown := [each for each in said if each not in (*ANSWERS[measure], "")]:
+    if unknown := [each for each in answers if each not in (*ANSWERS[measure], "")]:
         raise ValueError(f"{measure}: one of {', '.join(ANSWERS[measure])} expected; got {unknown[0][:40]!r}")
-    if len(said) > expected:
-        raise ValueError(f"{measure}: {expected} answers expected; got {len(said)}")
-    if len(said) < expected or "" in said:
+    if len(answers) > expected:
+        raise ValueError(f"{measure}: {expected} answers expected; got {len(answers)}")
+    if len(answers) < expected or "" in answers:
         return None
-    value = sum(ANSWERS[measure][each] for each in said) / expected
-    return {"label": value, "labelled": list(said) if measure in JUDGED else []}
+    value = sum(ANSWERS[measure][each] for each in answers) / expected
+    return {"label": value, "labelled": list(answers) if measure in JUDGED else []}
 
 
 def _labels(drawn: Drawn) -> Iterator[tuple[LabelGroup, Label]]:
     """What people said of an answer, beside what the judge said."""
-    for measure, said in (drawn.labels or {}).items():
+    for measure, given in (drawn.labels or {}).items():
         facts = drawn.facts["measures"][measure]
         probabilities = drawn.facts["pi_score"], drawn.facts["pi_label"]
-        verdicts = tuple(facts["judged"]), tuple(said["labelled"])
-        yield LabelGroup(*facts["group"]), Label(facts["score"], said["label"], *verdicts, *probabilities)
+        verdicts = tuple(facts["judged"]), tuple(given["labelled"])
+        yield LabelGroup(*facts["group"]), Label(facts["score"], given["label"], *verdicts, *probabilities)

@@ -102,7 +102,7 @@ class _Traces:
         self._assembly.take(spans, logs)
 
     def _admits(self, trace_id: bytes) -> bool:
-        known = self._trace_ids.known(trace_id)
+        known = self._trace_ids.is_gold(trace_id)
         (self.own if known else self.others).set()
         return known
 

@@ -20,7 +20,7 @@ import anyio
 import numpy as np
 import orjson
 
-from tracescore.drift.observations import Against, DetectorKind, Name, seen
+from tracescore.drift.observations import Against, DetectorKind, Name, kind_scores
 from tracescore.errors import UsageError
 from tracescore.model import Clock, Interaction, Result
 
@@ -151,7 +151,7 @@ class Anchors:
                 'event=few_anchors items=%d advice="100 are better; under %d acquit no judge"', len(items), LEAST_ITEMS
             )
 
-    def want(self, since: float) -> None:
+    def request_pass(self, since: float) -> None:
         """Something may have changed at `since`: the items are to be scored, unless they were after that."""
         now, last = self._clock(), self._last
         if self._running or (last is not None and (last.began >= since or now - last.ended < _REST)):
@@ -197,7 +197,7 @@ class Anchors:
                 tasks.start_soon(score, number, item)
         self.passes += 1
         done = [scored[number] for number in range(len(self._items))]
-        told = [seen(result) for result in done]
+        told = [kind_scores(result) for result in done]
         if sum(bool(each) for each in told) < len(self._items) / 2:
             return None
         epoch = done[-1].judge, done[-1].epoch

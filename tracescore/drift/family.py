@@ -21,11 +21,11 @@ from tracescore.drift.observations import (
     DetectorKind,
     Name,
     Observation,
+    kind_scores,
     kinds,
-    seen,
 )
 from tracescore.drift.releases import Releases, ReleaseState
-from tracescore.drift.scale import Scale, ScaleState, going_on
+from tracescore.drift.scale import Scale, ScaleState, next_scale
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.model import Measure, Result
 
@@ -110,7 +110,7 @@ class Family:
         watched.releases.note(release, at)
         told = [
             Observation(population, kind, at, _stratum(kind, result), score, interaction.weight, release)
-            for kind, score in seen(result).items()
+            for kind, score in kind_scores(result).items()
             if kind in watched.detectors
         ]
         for each in self._conversations.take(told, interaction.conversation_id):
@@ -139,7 +139,7 @@ class Family:
 
     def _on_scale(self, result: Result) -> bool:
         """False for a result of an earlier epoch; with a new judge or epoch everything is learned anew."""
-        scale = going_on(self.judge, result)
+        scale = next_scale(self.judge, result)
         if scale is None:
             return False
         if self.judge and scale != self.judge:

@@ -47,7 +47,7 @@ def kinds(measures: Sequence[Measure], targets: Mapping[Measure, float]) -> list
     return [*(DetectorKind(name, "baseline") for name in names), *(DetectorKind(name, "target") for name in aimed)]
 
 
-def seen(result: Result) -> dict[DetectorKind, float]:
+def kind_scores(result: Result) -> dict[DetectorKind, float]:
     """What a result tells each detector, as a score in [0, 1] of which more is better.
 
     Against a target it is the score as the gauge has it, evasions included.

@@ -19,7 +19,7 @@ ScaleState = tuple[str, int, int] | tuple[()]
 """What is kept of a scale; empty while there was no score."""
 
 
-def going_on(known: Scale | None, result: Result) -> Scale | None:
+def next_scale(known: Scale | None, result: Result) -> Scale | None:
     """The scale to go on with after a result; None where it is of an epoch before the known one.
 
     A late result of a judge that has moved on says nothing, while another judge or version begins anew at any epoch.

@@ -38,7 +38,7 @@ GoldFell = Callable[[Population], bool]
 """Whether answers of a service to the gold set have become less correct."""
 
 
-class _Told(NamedTuple):
+class _Detected(NamedTuple):
     """A change that was told: when, in Unix seconds, and when it probably began."""
 
     at: float
@@ -73,7 +73,7 @@ class DriftWatch(Continuing):
         self._settings, self._clock = settings, clock
         self.family = Family(settings, sampling, measures)
         self.anchors, self._gold_fell = anchors, gold_fell
-        self._told: dict[tuple[Population, DetectorKind], _Told] = {}
+        self._detected: dict[tuple[Population, DetectorKind], _Detected] = {}
         self._unwatched = Counter(
             "tracescore_drift_unwatched_results",
             "Results of services that are not watched, as there are too many.",
@@ -87,28 +87,28 @@ class DriftWatch(Continuing):
         self._unwatched.inc(not self.family.take(result))
         if judge and judge != self.family.judge and self.anchors is not None:
             self.anchors.forget()
-        self._look()
+        self._update()
 
-    def _look(self) -> None:
+    def _update(self) -> None:
         """Notes what has become a change or is none any more, and has anchors scored where anything is suspected.
 
         A change that was told remains one until it is not even suspected: evidence near the threshold goes to and fro.
         """
-        limit, before = self.family.threshold, dict(self._told)
-        self._told = {}
+        limit, before = self.family.threshold, dict(self._detected)
+        self._detected = {}
         for population, kind, detector in self.family.chosen(None, None):
             if detector.evidence < math.sqrt(limit):
                 continue
             onset = detector.change.onset if detector.change else 0.0
             if self.anchors is not None:
-                self.anchors.want(onset)
+                self.anchors.request_pass(onset)
             told = before.get((population, kind))
             if told is None and detector.evidence >= limit:
-                told = self._tell(population, kind, onset)
+                told = self._announce(population, kind, onset)
             if told is not None:
-                self._told[population, kind] = told
+                self._detected[population, kind] = told
 
-    def _tell(self, population: Population, kind: DetectorKind, onset: float) -> _Told:
+    def _announce(self, population: Population, kind: DetectorKind, onset: float) -> _Detected:
         since = datetime.fromtimestamp(onset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         where = "the page and tracescore baseline show say where to look"
         service, environment = map(logs.plain, population)
@@ -116,18 +116,18 @@ class DriftWatch(Continuing):
             'event=change_detected service="%s" environment="%s" detector=%s against=%s since=%s advice="%s"',
             *(service, environment, kind.name, kind.against, since, where),
         )
-        return _Told(self._clock(), onset)
+        return _Detected(self._clock(), onset)
 
     def verdict(self, population: Population) -> DriftVerdict:
         """Who moved, over everything that is told of a service: where detectors disagree nobody knows."""
-        verdicts = {self._verdict(*key, told) for key, told in self._told.items() if key[0] == population}
+        verdicts = {self._verdict(*key, told) for key, told in self._detected.items() if key[0] == population}
         if not verdicts:
             return "none"
         if "pending" in verdicts:
             return "pending"
         return verdicts.pop() if len(verdicts) == 1 else "unattributed"
 
-    def _verdict(self, population: Population, kind: DetectorKind, told: _Told) -> DriftVerdict:
+    def _verdict(self, population: Population, kind: DetectorKind, told: _Detected) -> DriftVerdict:
         if self.anchors is None:
             return "unattributed"
         detector = self.family.watched[population].detectors[kind]
@@ -138,7 +138,7 @@ class DriftWatch(Continuing):
         """The pattern that the changes of a service make."""
         detectors = self.family.watched[population].detectors
         baselines = {kind.name: each for kind, each in detectors.items() if kind.against == "baseline"}
-        told = {kind: when for (of, kind), when in self._told.items() if of == population}
+        told = {kind: when for (of, kind), when in self._detected.items() if of == population}
         moved = [kind.name for kind in told if kind.against == "baseline"]
         since = min((when.onset for when in told.values()), default=self._clock() - _WEEK)
         flat = [name for name, each in baselines.items() if name not in moved and self._is_flat(each, since)]
@@ -180,7 +180,7 @@ class DriftWatch(Continuing):
         suspected = evidence >= math.sqrt(self.family.threshold) and change is not None
         return {
             "evidence_days": evidence,
-            "detected": float((population, kind) in self._told),
+            "detected": float((population, kind) in self._detected),
             "learning": float(detector.is_learning),
             "reference_ratio": detector.reference(self._clock()),
             "baseline_ratio": detector.baseline,
@@ -262,7 +262,7 @@ class DriftWatch(Continuing):
         """Learns anew; see `Family.reset`. ValueError for a detector that there is not."""
         _check(name)
         done = self.family.reset(service, name)
-        self._look()
+        self._update()
         _log.warning("event=baseline_reset cause=asked_for detectors=%d", done)
         return done
 
@@ -270,13 +270,13 @@ class DriftWatch(Continuing):
         """Fixes references; see `Family.pin`. ValueError for a detector that there is not."""
         _check(name)
         done = self.family.pin(service, name, at)
-        self._look()
+        self._update()
         _log.warning("event=baseline_pinned detectors=%d", done)
         return done
 
     def state(self) -> DriftState:
         """What all detectors and anchors know."""
-        told = tuple((*population, *kind, *when) for (population, kind), when in self._told.items())
+        told = tuple((*population, *kind, *when) for (population, kind), when in self._detected.items())
         return DriftState(self.family.state(), told, self.anchors.state() if self.anchors else None)
 
     def resume(self, state: DriftState) -> None:
@@ -288,7 +288,7 @@ class DriftWatch(Continuing):
         for service, environment, name, against, at, onset in state.told:
             key = (service, environment), DetectorKind(name, against)
             if key in known:  # it may not be configured any more
-                self._told[key] = _Told(at, onset)
+                self._detected[key] = _Detected(at, onset)
 
 
 _GAUGES: Mapping[str, str] = {

@@ -28,7 +28,7 @@ def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Ex
 
 def _otlp(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
     settings = config.exporters.otlp or _beside_forward(config.exporters.forward)
-    return OtlpExporter(settings, registry, kept=config.spool.path is not None) if settings else None
+    return OtlpExporter(settings, registry, durable=config.spool.path is not None) if settings else None
 
 
 def _beside_forward(forward: ForwardConfig | None) -> OtlpExporterConfig | None:
@@ -41,9 +41,9 @@ def _beside_forward(forward: ForwardConfig | None) -> OtlpExporterConfig | None:
 
 
 def _phoenix(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
-    settings, kept = config.exporters.phoenix, config.spool.path is not None
+    settings, durable = config.exporters.phoenix, config.spool.path is not None
     language_model = config.judge.kind != "embedded"
-    return PhoenixExporter(settings, registry, language_model=language_model, kept=kept) if settings else None
+    return PhoenixExporter(settings, registry, language_model=language_model, durable=durable) if settings else None
 
 
 EXPORTERS: dict[str, Callable[[Config, CollectorRegistry, Clock], Exporter | None]] = {

@@ -50,9 +50,9 @@ class Delivering(Exporter):
     name: str
     """Of the exporter in the spool: what is owed to one that is not there any more is never delivered."""
 
-    def __init__(self, *, kept: bool = False) -> None:
-        """`kept`: whether what is left at the end is kept for a next process."""
-        self.kept = kept
+    def __init__(self, *, durable: bool = False) -> None:
+        """`durable`: whether what is left at the end is kept for a next process."""
+        self.durable = durable
         self._settled: list[Result] = []
 
     def settled(self, result: Result) -> None:

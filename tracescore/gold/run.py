@@ -36,7 +36,7 @@ _DETAIL = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class RunExecutor:
     """What all items of all runs have in common."""
 
     settings: GoldConfig
@@ -121,7 +121,7 @@ class Asker:
             service=self.settings.service or "unknown",
         )
         try:
-            answered = await self._asked(item)
+            answered = await self._answered(item)
             result = await self.evaluate(_with_reference(answered, item))
         except TargetFailed as failed:
             return replace(bare, reason=failed.reason, detail=failed.detail[:_DETAIL]), None
@@ -130,7 +130,7 @@ class Asker:
             return replace(bare, reason="internal_error", detail=type(error).__name__), None
         return _scored(bare, result), result.epoch
 
-    async def _asked(self, item: GoldItem) -> Interaction:
+    async def _answered(self, item: GoldItem) -> Interaction:
         """The answer, at the latest after `retries` more attempts, each in a trace of its own; TargetFailed."""
         attempt = 0
         while True:

@@ -20,7 +20,7 @@ from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
 from tracescore.gold.items import load
 from tracescore.gold.results import Run, Summary, Trigger, summary
-from tracescore.gold.run import Asker, Evaluate, Progress
+from tracescore.gold.run import Evaluate, Progress, RunExecutor
 from tracescore.gold.schedule import MOST_RELEASES, Schedule
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target, TraceTarget, build_target
@@ -89,7 +89,7 @@ class GoldRunner:
     def open(self) -> None:
         """Opens the store and takes up what earlier runs left; UsageError when it cannot be used."""
         settings, self.store = self.settings, Store(self.store_path)
-        self._asker = Asker(settings, self.target, self._trace_ids, self._evaluate, self.store, self.clock)
+        self._executor = RunExecutor(settings, self.target, self._trace_ids, self._evaluate, self.store, self.clock)
         done = self.store.runs(self.name, "done")
         releases = self.store.releases(settings.service) if settings.service else []
         self.schedule = Schedule(settings, done[0].started if done else None, releases, self.clock())
@@ -102,11 +102,11 @@ class GoldRunner:
 
     # ---------------------------------------------------------------- what the live path tells
 
-    def saw(self, interactions: Iterable[Interaction]) -> None:
+    def observe(self, interactions: Iterable[Interaction]) -> None:
         """Is shown live interactions: a new release of the service is a reason to run."""
         for each in interactions:
             waiting = self.schedule.awaits_release_run
-            if self.schedule.saw(each.service, each.release):
+            if self.schedule.observe(each.service, each.release):
                 self._seen.append((each.service, each.release, self.clock()))
                 if self.schedule.awaits_release_run and not waiting:
                     _log.info('event=new_release gold_set="%s" release="%s"', self.name, logs.plain(each.release))
@@ -166,7 +166,7 @@ class GoldRunner:
             _log.debug('event=gold_run_began gold_set="%s" trigger=%s items=%d', self.name, trigger, run.size)
             self.running = True
             try:
-                run = await self._asker.run(run, self.gold_set, progress)
+                run = await self._executor.run(run, self.gold_set, progress)
             finally:
                 self.running = False
             await anyio.to_thread.run_sync(self._finish, run)
@@ -281,7 +281,7 @@ class GoldRunner:
         if not seen:
             return
         try:
-            self.store.saw(seen)
+            self.store.add_releases(seen)
         except UsageError:
             over = max(0, len(seen) + len(self._seen) - MOST_RELEASES)  # the oldest give way
             self._seen.extendleft(reversed(seen[over:]))

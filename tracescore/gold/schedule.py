@@ -49,7 +49,7 @@ class Schedule:
         found = next(CronSim(self._settings.schedule, datetime.fromtimestamp(moment, self._zone)), None)
         return found.timestamp() if found else None
 
-    def saw(self, service: str, release: str) -> bool:
+    def observe(self, service: str, release: str) -> bool:
         """Is told of live traffic; whether it is a release of the app that was never seen before."""
         if service != self._settings.service or release in ("", "unknown"):
             return False

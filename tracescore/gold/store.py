@@ -135,7 +135,7 @@ class Store:
             if at is not None:
                 db.execute("INSERT OR REPLACE INTO pins VALUES (?, ?)", (gold_set, at))
 
-    def saw(self, seen: Iterable[tuple[str, str, float]]) -> None:
+    def add_releases(self, seen: Iterable[tuple[str, str, float]]) -> None:
         """Notes service, release, and when it was seen first (Unix seconds)."""
         with self._begin() as db:
             db.executemany("INSERT OR IGNORE INTO releases VALUES (?, ?, ?)", seen)

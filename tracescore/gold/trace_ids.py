@@ -25,7 +25,7 @@ class GoldTraceIds:
         rest = secrets.token_bytes(16 - _LENGTH)
         return (self._mark(rest) + rest).hex()
 
-    def known(self, trace_id: bytes) -> bool:
+    def is_gold(self, trace_id: bytes) -> bool:
         """Whether a trace (16 bytes of id) was caused by a gold request."""
         return self._mark(trace_id[_LENGTH:]) == trace_id[:_LENGTH]
 

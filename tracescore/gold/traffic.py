@@ -40,15 +40,15 @@ class GoldTraffic:
         for use in ("answer", "kept_out"):
             self._read.labels(use)
 
-    def besides(self, admits: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+    def or_gold(self, admits: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
         """Whether the spans of a trace (16 bytes of id) are wanted: as `admits` says, and all that we caused."""
-        return lambda trace_id: admits(trace_id) or self._trace_ids.known(trace_id)
+        return lambda trace_id: admits(trace_id) or self._trace_ids.is_gold(trace_id)
 
-    def took(self, trace_id: bytes, interactions: Sequence[Interaction]) -> bool:
+    def claims(self, trace_id: bytes, interactions: Sequence[Interaction]) -> bool:
         """Whether the trace (16 bytes of id) is of a gold request; else it is live and may show a new release."""
-        if not self._trace_ids.known(trace_id):
+        if not self._trace_ids.is_gold(trace_id):
             if self.runner is not None:
-                self.runner.saw(interactions)
+                self.runner.observe(interactions)
             return False
         waited = self.runner is not None and self.runner.take(trace_id.hex(), interactions)
         self._read.labels("answer" if waited else "kept_out").inc()

@@ -152,7 +152,7 @@ class Ledger:
             if self._started[measure]
         }
 
-    def say(self) -> None:
+    def log_totals(self) -> None:
         """Logs the last line: what was started is what was scored, unscored, skipped or shed, or the line shows it."""
         for measure, tally in self.evaluations().items():
             ends = " ".join(f"{outcome}={tally.total(outcome)}" for outcome in OUTCOMES)

@@ -46,7 +46,7 @@ class LabelPages:
         """
         if self._labels is None:
             raise ValueError("this process asks for no labels")
-        await self._labels.give(given.get("id", ""), {} if "skip" in given else _said(given))
+        await self._labels.give(given.get("id", ""), {} if "skip" in given else _answers(given))
 
 
 async def read_form(request: Request) -> dict[str, str] | None:
@@ -61,7 +61,7 @@ async def read_form(request: Request) -> dict[str, str] | None:
     return {name: values[0] for name, values in fields.items()}
 
 
-def _said(given: Mapping[str, str]) -> dict[str, list[str]]:
+def _answers(given: Mapping[str, str]) -> dict[str, list[str]]:
     """Fields such as `completeness.2` -> the answers of each measure in order, "" where one is missing."""
     said: dict[str, dict[int, str]] = {}
     for name, value in given.items():

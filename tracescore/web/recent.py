@@ -43,14 +43,14 @@ def _cut_evaluation(evaluation: Evaluation, budget: _Budget) -> Evaluation:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RecentResult:
     """A result whose texts fit the budget, and how many passages were left out altogether."""
 
     result: Result
     contexts_left_out: int
 
 
-def shorten(result: Result) -> Kept:
+def shorten(result: Result) -> RecentResult:
     """`result` with question and answer first in line for the budget, then the evidence, passages and history."""
     budget, told = _Budget(RESULT_BUDGET), result.interaction
     interaction = replace(
@@ -66,7 +66,7 @@ def shorten(result: Result) -> Kept:
         history=tuple(replace(turn, text=budget.cut(turn.text)) for turn in told.history[-MOST_TEXTS:]),
     )
     left_out = max(0, len(told.contexts) - MOST_TEXTS)
-    return Kept(replace(result, interaction=interaction, evaluations=evaluations), left_out)
+    return RecentResult(replace(result, interaction=interaction, evaluations=evaluations), left_out)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -101,7 +101,7 @@ class Recent:
 
     def __init__(self, keep: int) -> None:
         self._keep = keep
-        self._kept: OrderedDict[tuple[str, str, int], Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, int], RecentResult] = OrderedDict()
 
     def add(self, result: Result) -> None:
         """Keeps `result`; the oldest one goes when there are too many."""
@@ -114,7 +114,7 @@ class Recent:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def of_trace(self, trace_id: str) -> list[Kept]:
+    def of_trace(self, trace_id: str) -> list[RecentResult]:
         """What is kept of one trace, in order of time."""
         found = [kept for kept in self._kept.values() if kept.result.interaction.trace_id == trace_id]
         return sorted(found, key=lambda kept: kept.result.interaction.end_unix_nano)

@@ -55,10 +55,10 @@ class OtlpExporter(Delivering):
         limits: Limits = DEFAULT_LIMITS,
         timing: Timing = REAL_TIME,
         *,
-        kept: bool = False,
+        durable: bool = False,
     ) -> None:
         """UsageError when a header's secret cannot be read."""
-        super().__init__(kept=kept)
+        super().__init__(durable=durable)
         headers = {name: secret.read(f"exporters.otlp.headers.{name}") for name, secret in settings.headers.items()}
         self._transport = (HttpTransport if settings.protocol == "http" else GrpcTransport)(settings, headers)
         self._explanations = settings.explanations
@@ -88,7 +88,7 @@ class OtlpExporter(Delivering):
         try:
             async with anyio.create_task_group() as both:
                 for queue in self._queues.values():
-                    both.start_soon(partial(queue.close, kept=self.kept))
+                    both.start_soon(partial(queue.close, durable=self.durable))
         finally:
             with anyio.move_on_after(1, shield=True):
                 await self._transport.close()

@@ -136,7 +136,7 @@ class PrometheusExporter(Continuing):
             if series is not None and series.live and not _skipped(each):
                 _observe(series.live.window, result, each)
                 if isinstance(each, Score):
-                    series.live.buckets.show(each.value, _exemplar(result, each))
+                    series.live.buckets.set_exemplar(each.value, _exemplar(result, each))
 
     def _counters(self) -> tuple[Counter, ...]:
         return self._late, self._displaced, self._folded

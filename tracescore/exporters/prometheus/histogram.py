@@ -40,7 +40,7 @@ class Buckets:
         self._exemplars[place] = exemplar
         self._sum += score
 
-    def show(self, score: float, exemplar: Exemplar) -> None:
+    def set_exemplar(self, score: float, exemplar: Exemplar) -> None:
         """Sets the exemplar of a value that has been counted."""
         self._exemplars[bisect_left(self._bounds, score)] = exemplar
 

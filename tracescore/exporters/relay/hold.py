@@ -48,7 +48,7 @@ class Hold(Delivering):
         timing: Timing = REAL_TIME,
     ) -> None:
         """`marked` tells whether a span may be one to which scores are attached."""
-        super().__init__(kept=True)
+        super().__init__(durable=True)
         self._settings, self._forwarder, self._marked, self._clock = settings, forwarder, marked, clock
         self._since: dict[Withheld, float] = {}  # in that order
         self._traces: dict[bytes, set[Withheld]] = {}
@@ -92,7 +92,7 @@ class Hold(Delivering):
         """The trace was read; what is not among `targets` (span ids in hex) goes on."""
         wanted = set(map(bytes.fromhex, targets))
         for span in [span for span in self._traces.get(trace_id, ()) if span.span_id not in wanted]:
-            self._let_go(span, "no_target", span.request)
+            self._release(span, "no_target", span.request)
 
     def tick(self) -> None:
         """Lets go what was kept back for too long, or since a moment that the clock was set back from."""
@@ -101,7 +101,7 @@ class Hold(Delivering):
             span, since = next(iter(self._since.items()))
             if abs(now - since) < deadline:
                 return
-            self._let_go(span, "deadline", span.request)
+            self._release(span, "deadline", span.request)
 
     async def export(self, result: Result) -> None:
         """Attaches the scores to the span they are about and lets it go."""
@@ -114,7 +114,7 @@ class Hold(Delivering):
         scores = attributes(target_attributes(result))
         for span in versions:
             last = span is versions[-1]
-            self._let_go(span, "scored", attach(span, scores), partial(self.settled, result) if last else None)
+            self._release(span, "scored", attach(span, scores), partial(self.settled, result) if last else None)
 
     async def close(self) -> None:
         """Waits a few seconds for what was let go; the spool keeps the rest for the next process."""
@@ -125,7 +125,9 @@ class Hold(Delivering):
         passed_on, self._passed_on = self._passed_on, []
         return passed_on
 
-    def _let_go(self, span: Withheld, reason: Released, request: bytes, then: Callable[[], None] | None = None) -> None:
+    def _release(
+        self, span: Withheld, reason: Released, request: bytes, then: Callable[[], None] | None = None
+    ) -> None:
         del self._since[span]
         of_trace = self._traces[span.trace_id]
         of_trace.remove(span)

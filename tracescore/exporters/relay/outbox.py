@@ -60,7 +60,7 @@ class Outbox:
 
     async def close(self) -> None:
         """Waits a few seconds for everything to be taken, then ends."""
-        left = await gather([partial(queue.close, kept=True) for queue in self._queues.values()])
+        left = await gather([partial(queue.close, durable=True) for queue in self._queues.values()])
         if any(left):
             _log.warning("event=spans_left_in_spool envelopes=%d", sum(map(bool, left)))
 

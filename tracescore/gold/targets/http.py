@@ -18,7 +18,7 @@ from tracescore.gold.items import GoldItem
 from tracescore.gold.targets.paths import text_at, texts_at
 from tracescore.gold.trace_ids import traceparent
 from tracescore.model import Interaction
-from tracescore.net.retry import may_pass, retry_after
+from tracescore.net.retry import is_transient, retry_after
 from tracescore.runtime import drop_tracebacks
 
 _LARGEST = 16 * 2**20
@@ -73,7 +73,7 @@ class AppClient:
         if status in {404, 405}:
             advice = "check gold.target.url and method"
         detail = f"the app answered HTTP {status}; {advice}"
-        raise TargetFailed("http_error", detail, again=may_pass(status), wait=retry_after(response.headers))
+        raise TargetFailed("http_error", detail, again=is_transient(status), wait=retry_after(response.headers))
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()
