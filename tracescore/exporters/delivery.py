@@ -7,7 +7,7 @@ yet what some records are about: those wait for a while beside the queue, and no
 Whoever puts records learns when they have been acknowledged or given up. What is left at `close` is dropped and
 counted, unless it is kept for a next process, which is given it again: at least once, never silently less.
 
-How long it pauses: `net/retry.py`. Which answers may change: `net/otlp_answers.py`, and `retry.is_transient` for others.
+Pauses: `net/retry.py`. Which answers may change: `net/otlp_answers.py`, and `retry.is_transient` for others.
 """
 
 from __future__ import annotations
