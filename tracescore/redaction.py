@@ -4,8 +4,6 @@ Everything behind this point (generated questions, claims, quotes, explanations,
 The expressions are RE2's, whose time grows with the text and never with what is in it.
 """
 
-from __future__ import annotations
-
 import time
 import unicodedata
 from collections.abc import Callable, Iterator

@@ -9,8 +9,6 @@ Every interaction that is kept carries the weight 1 / p of its own probability p
 and move with a rate limit without moving any mean.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math

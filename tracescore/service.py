@@ -8,8 +8,6 @@ Listeners on the inside of the flow start before those outside it and stop after
 What was received is exported or counted, also when the process is told to stop.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Labels count towards a mean only when it is known how likely each answer was to 
 picked because they looked bad say nothing about the others.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -6,8 +6,6 @@ that nobody labelled (measure, unlabelled). All may carry judge, epoch, service,
 that differ in one of them are never put together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 

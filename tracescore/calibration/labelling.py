@@ -5,8 +5,6 @@ its scores, so how likely that was is known. What is drawn and labelled is in a 
 sums over all scores of the same days are committed with the results.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What labels say, as Prometheus series beside those of the judge's own scores."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 from prometheus_client.metrics_core import Metric

@@ -3,8 +3,6 @@
 A label is on the disk before anybody is thanked for it. The text of an answer goes when its label comes.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Mapping

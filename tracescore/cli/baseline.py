@@ -1,7 +1,5 @@
 """`tracescore baseline`: what the running service takes for normal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum

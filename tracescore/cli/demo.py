@@ -1,7 +1,5 @@
 """`tracescore demo`: the sample app, with a service that scores its answers or without one."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys

@@ -1,7 +1,5 @@
 """What `tracescore gold run` and `gold pin` do: one run now, and which runs are pinned."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext

@@ -1,7 +1,5 @@
 """`tracescore serve`: the service, until a signal ends it."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Annotated
 

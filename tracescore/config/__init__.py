@@ -5,8 +5,6 @@ metrics and of its `stage` in the logs. Why so strict: a misspelt key that is qu
 number that is wrong.
 """
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from tracescore.config.assembly import AssemblyConfig

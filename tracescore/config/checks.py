@@ -1,7 +1,5 @@
 """What only the whole configuration can tell: settings that contradict each other, and secrets that are not there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import NamedTuple

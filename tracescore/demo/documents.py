@@ -1,7 +1,5 @@
 """What the sample app knows: an invented shop's help centre, an invented firm's handbook, an invented bank's rates."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What the sample app is asked, and its canned answers: for every question one of each kind."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A service on free ports, a sample app that sends to it, and a table that shows what comes out."""
 
-from __future__ import annotations
-
 import time
 
 import anyio

@@ -1,7 +1,5 @@
 """The demo on a terminal: a live table of kinds and their scores; plain lines where there is no terminal."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """What the demo's answers scored, by what they were built to be, and whether the scores tell the kinds apart."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ earlier passes, show a shift of .05 in 96 of 100 cases, where a judge that is as
 show it in 43. A nightly pass would come too late: people are told of the change before.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence

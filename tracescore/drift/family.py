@@ -5,8 +5,6 @@ alarms of all together are that many days apart, however many services there are
 that goes away does not make the others more easily alarmed.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ a correlation of .3 within conversations of four, false alarms come 26 times as 
 is one observation, the mean of its scores, once it has been silent for a while.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """What the newest releases of a service scored, side by side. For people: no detector looks at it."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

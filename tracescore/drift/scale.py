@@ -1,7 +1,5 @@
 """The scale of scores: which judge gave them, in which epoch, by which evaluators. Over two scales nothing adds up."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tracescore.model import EVALUATOR_VERSION, Result

@@ -3,8 +3,6 @@
 An exporter that takes results in. What it knows is committed with them and goes on after a restart.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ Its class says what becomes of it: one that derives from `Continuing` is persist
 is owed what it has not delivered, and any other one is shown recent results again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry

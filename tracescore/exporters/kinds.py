@@ -1,7 +1,5 @@
 """What an exporter is, and the two kinds of which more is asked: what a class derives from says what becomes of it."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, Protocol
 

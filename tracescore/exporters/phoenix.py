@@ -4,8 +4,6 @@ An annotation is known by its span, its name (the measure) and its identifier (t
 replaced by itself. Phoenix takes annotations only of spans it knows, so scores that are quicker than the spans wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, get_args
 

@@ -4,8 +4,6 @@ The reference is the mean of (up to) three runs of an accepted release, because 
 pass and calls chance a fall. Compared is only what can be: the same items, scored by the same judge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, fsum, log2

@@ -4,8 +4,6 @@ Read once as rows of plain values with the line each began on, and validated the
 three formats. In YAML every scalar is text: `reference: No` is the answer "No".
 """
 
-from __future__ import annotations
-
 import csv
 import difflib
 import hashlib

@@ -3,8 +3,6 @@
 Texts of items and answers are somebody else's: they are escaped for the format, and stand nowhere but here.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

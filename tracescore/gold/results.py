@@ -1,7 +1,5 @@
 """What a gold run found: an outcome per item, and the estimates over them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """One run over a gold set: asks, has the answers scored, and notes an outcome per item as soon as it is known."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import logging

@@ -1,7 +1,5 @@
 """Runs one gold set when it is due, or when asked to, and keeps at hand what its latest runs found."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import deque

@@ -4,8 +4,6 @@ A state machine with the time given. In a time zone with summer time a moment th
 that does, and one that comes twice counts once (as in Debian's cron).
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from cronsim import CronSim

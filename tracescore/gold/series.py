@@ -1,7 +1,5 @@
 """What gold runs found, as Prometheus series of their own beside the live ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry

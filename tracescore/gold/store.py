@@ -4,8 +4,6 @@ Every call is one short transaction on a connection of its own and may be made f
 writes is waited for. Only one run at a time goes on, whoever started it: the runner holds a lock on a file beside.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3

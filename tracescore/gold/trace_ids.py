@@ -5,8 +5,6 @@ knows it for one, and one id in four thousand million is one by accident. The ke
 all replicas share anyway.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 

@@ -4,8 +4,6 @@ Source: the OTLP specification 1.x, "Failures" and "Throttling" of OTLP/gRPC and
 OTLP/HTTP.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 

@@ -3,8 +3,6 @@
 What an answer over OTLP means, with its table of statuses, is in `otlp_answers.py`.
 """
 
-from __future__ import annotations
-
 import email.utils
 import random
 import re

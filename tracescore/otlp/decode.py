@@ -1,7 +1,5 @@
 """Raw spans and log records -> decoded ones: the expensive step, done once per trace when it is complete."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeVar
 

@@ -4,8 +4,6 @@ What is taken apart here goes over the wire again later: nothing of it may chang
 of it. So both encodings are parted as they are, with all the fields that nobody here reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any, NamedTuple
 

@@ -6,8 +6,6 @@ taken from the first bytes of a span, where every exporter puts it, and only spa
 at further. Traces and logs use the same field numbers down to the single record, so one reduced message reads both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar

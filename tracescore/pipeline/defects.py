@@ -1,7 +1,5 @@
 """Items lost to a defect of ours. Each costs itself: it is counted, and what comes behind it goes on."""
 
-from __future__ import annotations
-
 import logging
 from typing import Literal
 

@@ -4,8 +4,6 @@ So whatever anybody was told or could see (an acknowledgement, a counter, a scor
 nothing takes effect twice. See `tracescore.spool` for what a commit is without a file.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager

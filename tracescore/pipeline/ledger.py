@@ -1,7 +1,5 @@
 """The ledger: what was read, and what became of every evaluation. Nothing leaves the flow without an entry here."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import Counter

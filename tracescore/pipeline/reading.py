@@ -1,7 +1,5 @@
 """The first stage: complete traces -> interactions that wait for the judge."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 

@@ -3,8 +3,6 @@
 What cannot be taken up costs itself: it is lost, counted and said once, and the rest goes on.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Iterable, Iterator, Sequence

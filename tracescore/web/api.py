@@ -4,8 +4,6 @@ Whoever may read the page may ask. What changes something also needs a header th
 and that its scripts can send only after asking, which is refused.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from typing import Any

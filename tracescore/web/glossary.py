@@ -3,8 +3,6 @@
 Templates have every table of this module by its name in lower case.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from tracescore.model import ContextSource, Measure, Reason, State

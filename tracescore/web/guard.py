@@ -1,7 +1,5 @@
 """Who may read the page: the token, the cookie that stands for it, and the name the page is called by."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets

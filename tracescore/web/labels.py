@@ -1,7 +1,5 @@
 """Where people label answers: one at a time, as they were drawn, without the scores that the judge gave."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 

@@ -10,8 +10,6 @@ GET  /api/labels                all labels and the sums of what nobody labelled,
 GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`; POST /api/baseline
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """The last results, kept in memory with their texts cut to a budget, and the figures the page draws from them."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The templates, and the words and formats they may use. Autoescape is on for every one of them."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from typing import Any
 

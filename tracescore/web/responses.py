@@ -1,7 +1,5 @@
 """The two kinds of responses there are: pages, and JSON for the command line."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import orjson

@@ -1,7 +1,5 @@
 """What each page shows, worked out from the results and the ledger; the templates only lay it out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime

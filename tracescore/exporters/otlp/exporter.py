@@ -4,8 +4,6 @@ Spans and events have a queue each, so that a store of traces that takes no logs
 does not take.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count

@@ -3,8 +3,6 @@
 The SDK's exporters are not used: they hide partial success and block a thread through their retries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

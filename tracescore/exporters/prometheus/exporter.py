@@ -3,8 +3,6 @@
 Gauges say how things stand in this process; sums and histograms add up over replicas and over any window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

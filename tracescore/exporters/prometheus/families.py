@@ -1,7 +1,5 @@
 """Families of metrics that are made when they are scraped, from rows of label values and a number."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily

@@ -1,7 +1,5 @@
 """A histogram whose counts can go on after a restart, and whose buckets may each lead to a trace."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Texts of users and apps as label values of metrics."""
 
-from __future__ import annotations
-
 _MAX_LABEL = 128
 
 

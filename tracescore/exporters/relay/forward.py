@@ -5,8 +5,6 @@ One request in is one request out, in the same protocol and encoding and with th
 tenants can never meet. Unlike other exporters this one carries spans, not scores.
 """
 
-from __future__ import annotations
-
 import io
 import time
 from collections.abc import Iterable, Iterator, Sequence

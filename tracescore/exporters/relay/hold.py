@@ -6,8 +6,6 @@ scores come late, as evaluation spans only. What is kept back was acknowledged, 
 spool when the destination has taken it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, get_args

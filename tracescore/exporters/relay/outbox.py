@@ -5,8 +5,6 @@ different envelopes never share a request, so each envelope has a queue of its o
 spans of one go in the order in which they were let go.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence

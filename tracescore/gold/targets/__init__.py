@@ -1,7 +1,5 @@
 """How a gold question reaches the app, and its answer comes back. `TARGETS` is the table of ways."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, get_args
 

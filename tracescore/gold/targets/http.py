@@ -1,7 +1,5 @@
 """Asking an app over HTTP: one request per question, its answer read out of a JSON response."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

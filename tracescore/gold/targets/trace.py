@@ -4,8 +4,6 @@ The request goes out over HTTP with a traceparent; what the app answers to it is
 hands those of gold requests to `take`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
