@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
 from tracescore.config import Config
+from tracescore.exporters.prometheus.families import from_zero
 from tracescore.gold.run import Evaluate
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.series import GoldSeries
@@ -31,14 +32,8 @@ class GoldTraffic:
     def __init__(self, salt: str, runner: GoldRunner | None, registry: CollectorRegistry) -> None:
         """`salt` is what all replicas have in common."""
         self._trace_ids, self.runner = GoldTraceIds(salt), runner
-        self._read = Counter(
-            "tracescore_gold_traces",
-            "Traces of gold requests that were read and not counted as live: taken as answers, or only kept out.",
-            ["use"],
-            registry=registry,
-        )
-        for use in ("answer", "kept_out"):
-            self._read.labels(use)
+        about = "Traces of gold requests that were read and not counted as live: taken as answers, or only kept out."
+        self._read = from_zero(registry, "tracescore_gold_traces", about, "use", ("answer", "kept_out"))
 
     def or_gold(self, admits: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
         """Whether the spans of a trace (16 bytes of id) are wanted: as `admits` says, and all that we caused."""

@@ -15,7 +15,7 @@ from pydantic import NonNegativeFloat
 from tracescore.config import PrometheusConfig, SamplingConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.exporters.kinds import Continuing
-from tracescore.exporters.prometheus.families import counter, gauge
+from tracescore.exporters.prometheus.families import counter, from_zero, gauge
 from tracescore.exporters.prometheus.histogram import Buckets
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series, SeriesState, SeriesTable
@@ -80,20 +80,13 @@ class PrometheusExporter(Continuing):
         self._max_weight = sampling.largest_weight
         reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in LIVE_MEASURES)
         self._table = SeriesTable(settings.max_series, reserve, drift.window)
-        self._late = _counter(
-            registry, "drift_late_scores", "Scores of interactions older than the window: in no other score metric."
-        )
-        self._displaced = _counter(
-            registry, "drift_displaced_scores", "Evaluations that left a window early because it was full."
-        )
-        self._folded = Counter(
-            "tracescore_exporters_folded_scores",
-            "Scores counted under `other` because max_series was reached, by group of metrics.",
-            ["group"],
-            registry=registry,
-        )
-        for group in (*LIVE_MEASURES, *map(_by_slice, LIVE_MEASURES)):
-            self._folded.labels(group)
+        about = "Scores of interactions older than the window: in no other score metric."
+        self._late = from_zero(registry, "tracescore_drift_late_scores", about, "measure", LIVE_MEASURES)
+        about = "Evaluations that left a window early because it was full."
+        self._displaced = from_zero(registry, "tracescore_drift_displaced_scores", about, "measure", LIVE_MEASURES)
+        about = "Scores counted under `other` because max_series was reached, by group of metrics."
+        groups = [*LIVE_MEASURES, *map(_by_slice, LIVE_MEASURES)]
+        self._folded = from_zero(registry, "tracescore_exporters_folded_scores", about, "group", groups)
         held = Gauge("tracescore_exporters_series", "Series of score metrics; see max_series.", registry=registry)
         held.set_function(lambda: len(self._table))
         target = Gauge(
@@ -279,10 +272,3 @@ def _counts(counter: Counter) -> _Counts:
     (family,) = counter.collect()
     samples = (sample for sample in family.samples if sample.name.endswith("_total"))
     return {next(iter(sample.labels.values())): sample.value for sample in samples}
-
-
-def _counter(registry: CollectorRegistry, name: str, about: str) -> Counter:
-    counter = Counter(f"tracescore_{name}", about, ["measure"], registry=registry)
-    for measure in LIVE_MEASURES:
-        counter.labels(measure)
-    return counter

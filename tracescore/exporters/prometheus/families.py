@@ -1,7 +1,8 @@
-"""Families of metrics that are made when they are scraped, from rows of label values and a number."""
+"""Families of metrics: made when they are scraped, from rows of label values and a number, or counted up from 0."""
 
 from collections.abc import Iterable, Sequence
 
+from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
 Rows = Iterable[tuple[Sequence[str], float | None]]
@@ -23,4 +24,12 @@ def counter(name: str, about: str, labels: Sequence[str], rows: Rows) -> Counter
     for values, number in rows:
         if number is not None:
             family.add_metric(values, number)
+    return family
+
+
+def from_zero(registry: CollectorRegistry, name: str, about: str, label: str, values: Iterable[str]) -> Counter:
+    """A counter by one label, of which every value is there at 0: what never happened is seen to be none."""
+    family = Counter(name, about, [label], registry=registry)
+    for value in values:
+        family.labels(value)
     return family

@@ -13,11 +13,12 @@ from typing import Any, Literal, get_args
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Gauge
 
 from tracescore.config import ForwardConfig
 from tracescore.exporters.kinds import Delivering
 from tracescore.exporters.otlp.messages import attributes, target_attributes
+from tracescore.exporters.prometheus.families import from_zero
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.outbox import Outbox
 from tracescore.model import Clock, RawSpan, Result
@@ -54,7 +55,16 @@ class Hold(Delivering):
         self._bytes = 0
         self._outbox = Outbox(forwarder.deliver, registry, timing)
         self._passed_on: list[Withheld] = []
-        self._metrics = _Metrics(registry, lambda: len(self._since), lambda: self._bytes)
+        prefix = "tracescore_exporters_forward"
+        for name, about, read in (
+            ("held_spans", "Spans kept back until they have their scores.", lambda: len(self._since)),
+            ("held_bytes", "Bytes of them; at max_held further spans go on at once.", lambda: self._bytes),
+        ):
+            Gauge(f"{prefix}_{name}", about, registry=registry).set_function(read)
+        about = "Spans that were kept back and let go, by why."
+        self._released = from_zero(registry, f"{prefix}_released_spans", about, "reason", get_args(Released))
+        about = "Results whose span was still kept back (in_time), or had gone on or never came (late)."
+        self._attached = from_zero(registry, f"{prefix}_attached_results", about, "outcome", ("in_time", "late"))
 
     def wanted(self, spans: Iterable[RawSpan]) -> set[tuple[bytes, bytes]]:
         """Trace id and span id of those that are to be kept back: they may get scores, and there is room for them.
@@ -105,7 +115,7 @@ class Hold(Delivering):
         """Attaches the scores to the span they are about and lets it go."""
         trace_id, span_id = (bytes.fromhex(each) for each in (result.interaction.trace_id, result.interaction.span_id))
         versions = [span for span in self._traces.get(trace_id, ()) if span.span_id == span_id]
-        self._metrics.attached("in_time" if versions else "late")
+        self._attached.labels("in_time" if versions else "late").inc()
         if not versions:
             self.settled(result)
             return
@@ -132,7 +142,7 @@ class Hold(Delivering):
         if not of_trace:
             del self._traces[span.trace_id], self._parents[span.trace_id]
         self._bytes -= _size(span)
-        self._metrics.released(reason)
+        self._released.labels(reason).inc()
 
         def end() -> None:
             self._passed_on.append(span)
@@ -177,29 +187,3 @@ _REPEATED = ("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "sp
 
 def _size(span: Withheld) -> int:
     return len(span.request) + _OVERHEAD
-
-
-class _Metrics:
-    """What is counted of spans kept back."""
-
-    def __init__(self, registry: CollectorRegistry, spans: Callable[[], float], size: Callable[[], float]) -> None:
-        def counter(name: str, meaning: str, label: str, values: Sequence[str]) -> Callable[[str], None]:
-            family = Counter(f"tracescore_exporters_forward_{name}", meaning, [label], registry=registry)
-            for value in values:
-                family.labels(value)
-            return lambda value: family.labels(value).inc()
-
-        for name, meaning, read in (
-            ("held_spans", "Spans kept back until they have their scores.", spans),
-            ("held_bytes", "Bytes of them; at max_held further spans go on at once.", size),
-        ):
-            Gauge(f"tracescore_exporters_forward_{name}", meaning, registry=registry).set_function(read)
-        self.released = counter(
-            "released_spans", "Spans that were kept back and let go, by why.", "reason", get_args(Released)
-        )
-        self.attached = counter(
-            "attached_results",
-            "Results whose span was still kept back (in_time), or had gone on or never came (late).",
-            "outcome",
-            ("in_time", "late"),
-        )
