@@ -1,10 +1,9 @@
 """What `tracescore gold run` is asked to hold a run against, and what is said of it then."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from tracescore.errors import UsageError
 from tracescore.gold.compare import FEWEST, Comparison, compare
@@ -23,9 +22,7 @@ class Checks:
     release: str | None = None
 
     @classmethod
-    def of(
-        cls, limits: Sequence[str], compare_with: str | None, reports: Sequence[Path], release: str | None
-    ) -> Checks:
+    def of(cls, limits: Sequence[str], compare_with: str | None, reports: Sequence[Path], release: str | None) -> Self:
         """Checks what was typed; UsageError."""
         for path in reports:
             check_name(path)

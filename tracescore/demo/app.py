@@ -4,8 +4,6 @@ Nothing here knows tracescore; it is instrumented as any app is that follows Ope
 times afterwards, as if retrieving and generating had taken a moment, so that no one has to wait for them.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import re
@@ -13,6 +11,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import anyio
 import anyio.to_thread
@@ -69,7 +68,7 @@ class _Moments:
     end: int
 
     @classmethod
-    def ending(cls, now: float, answer: str) -> _Moments:
+    def ending(cls, now: float, answer: str) -> Self:
         """Of an answer that is given now: 40 ms to retrieve, and the time it takes to write it word by word."""
         end = int(now * 1e9)
         retrieved = end - int((0.3 + 0.02 * len(answer.split())) * 1e9)

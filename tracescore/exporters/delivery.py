@@ -10,8 +10,6 @@ counted, unless it is kept for a next process, which is given it again: at least
 Pauses: `net/retry.py`. Which answers may change: `net/otlp_answers.py`, and `retry.is_transient` for others.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import math
@@ -100,6 +98,17 @@ class _Parcel(Generic[R]):
     due: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class QueueMetrics:
+    """What one queue counts, and its name in the logs; without `failed`, attempts are told by whoever makes them."""
+
+    name: str
+    sent: Counter
+    failed: Counter | None
+    dropped: dict[Dropped, Counter]
+    waiting: Gauge
+
+
 class DeliveryMetrics:
     """The metrics of one exporter, by signal where it has several."""
 
@@ -130,17 +139,6 @@ class DeliveryMetrics:
             dropped={reason: self._dropped.labels(*by, reason) for reason in self._reasons},
             waiting=self._waiting.labels(*by) if by else self._waiting,
         )
-
-
-@dataclass(frozen=True, slots=True)
-class QueueMetrics:
-    """What one queue counts, and its name in the logs; without `failed`, attempts are told by whoever makes them."""
-
-    name: str
-    sent: Counter
-    failed: Counter | None
-    dropped: dict[Dropped, Counter]
-    waiting: Gauge
 
 
 class DeliveryQueue(Generic[R]):

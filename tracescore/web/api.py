@@ -14,9 +14,8 @@ import orjson
 from tracescore.drift.watch import DriftWatch
 from tracescore.model import Result
 from tracescore.net.asgi import Response
+from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
 from tracescore.web.recent import Recent, is_cut
-from tracescore.web.request import LARGEST_BODY, Request
-from tracescore.web.responses import as_json, refused
 
 PATHS = ("/api/baseline", "/api/anchors")
 HEADER = "x-tracescore"

@@ -5,9 +5,8 @@ from urllib.parse import parse_qs
 
 from tracescore.calibration.labelling import Labelling
 from tracescore.net.asgi import Response
+from tracescore.web.messages import Request, as_json, html, refused
 from tracescore.web.render import page
-from tracescore.web.request import Request
-from tracescore.web.responses import as_json, html, refused
 
 PATH, EXPORT_PATH = "/labels", "/api/labels"
 PATHS = (PATH, EXPORT_PATH)

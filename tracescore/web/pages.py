@@ -28,10 +28,9 @@ from tracescore.net.asgi import Receive, Response, Scope, Send, respond
 from tracescore.pipeline.ledger import Snapshot
 from tracescore.web import api, labels, views
 from tracescore.web.guard import COOKIE, Guard
+from tracescore.web.messages import LARGEST_BODY, Request, html
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
-from tracescore.web.request import LARGEST_BODY, Request
-from tracescore.web.responses import html
 
 _log = logging.getLogger("tracescore.web")
 
