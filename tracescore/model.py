@@ -5,8 +5,6 @@ The flow of one trace through them:
     RawSpan, RawLog -> RawTrace -> Trace (Span, LogRecord) -> Interaction -> Result (Score | Unscored)
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence

@@ -73,7 +73,7 @@ def _inspected(
     A file that is not what its name says goes to `refuse` and does not stop the rest; a trace that holds no interaction
     goes to `pass_over`, with the reason.
     """
-    from tracescore.assembly import put_together
+    from tracescore.assembly import assemble
     from tracescore.interactions.report import REASON_ADVICE
     from tracescore.otlp.files import read_file
     from tracescore.pipeline.reader import TraceReader
@@ -93,7 +93,7 @@ def _inspected(
     found: list[Interaction] = []
     reader = TraceReader(settings)
     for trace_id in dict.fromkeys([*spans, *logs]):
-        _, reading = reader.read(put_together(spans[trace_id], logs[trace_id]))
+        _, reading = reader.read(assemble(spans[trace_id], logs[trace_id]))
         found += reading.interactions
         if reading.reason is not None:
             advice = REASON_ADVICE[reading.reason]

@@ -1,7 +1,5 @@
 """Any sentence-transformers model of one's own, on this machine's CPU: no key, no network."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The first stage: complete traces -> interactions that wait for the judge."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 
@@ -71,7 +69,7 @@ class ReadingStage:
     def _read(self, raw: RawTrace) -> ReadTrace:
         try:
             trace, reading = self._reader.read(raw)
-            if self._gold.took(raw.trace_id, reading.interactions):
+            if self._gold.claims(raw.trace_id, reading.interactions):
                 return ReadTrace()
             fresh = self._deduplication.new(trace, reading.interactions)
             self._report.trace(reading, fresh)

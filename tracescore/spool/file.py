@@ -32,7 +32,7 @@ Trouble = Literal["full", "io", "damaged", "defect", "unreadable"]
 """The disk is full or does not work, the file is damaged, the program is wrong, one stored result cannot be read."""
 TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
 
-_KIND = sqlite.Kind(
+_KIND = sqlite.FileKind(
     "spool.path",
     application_id=int.from_bytes(b"tscs", "big"),
     version=1,

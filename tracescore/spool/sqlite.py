@@ -14,7 +14,7 @@ from tracescore.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FileKind:
     """One of the files there are. `setting` names it to people, `application_id` (31 bits) to programs.
 
     `schema` are statements, each ended by a semicolon; `version` is that of the tables they make.
@@ -26,7 +26,7 @@ class Kind:
     schema: str
 
 
-def claim(path: Path, kind: Kind) -> None:
+def claim(path: Path, kind: FileKind) -> None:
     """Creates the file where there is none, for its owner alone: it will hold what users wrote. OSError, UsageError.
 
     A database of something else is refused, and it and what is no database have not been touched then.
@@ -44,7 +44,7 @@ def claim(path: Path, kind: Kind) -> None:
             path.chmod(0o600)
 
 
-def prepare(db: sqlite3.Connection, path: Path | None, kind: Kind) -> None:
+def prepare(db: sqlite3.Connection, path: Path | None, kind: FileKind) -> None:
     """Creates the tables in an empty file; UsageError when it is of another version, or something else.
 
     The transaction is the caller's.
@@ -60,7 +60,7 @@ def prepare(db: sqlite3.Connection, path: Path | None, kind: Kind) -> None:
         db.execute(f"PRAGMA application_id = {kind.application_id}")
 
 
-def _state(db: sqlite3.Connection, kind: Kind) -> Literal["empty", "ours", "unmarked", "foreign"]:
+def _state(db: sqlite3.Connection, kind: FileKind) -> Literal["empty", "ours", "unmarked", "foreign"]:
     """`unmarked`: ours from before files were marked with their kind."""
     version, application_id = (
         db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")
@@ -74,5 +74,5 @@ def _state(db: sqlite3.Connection, kind: Kind) -> Literal["empty", "ours", "unma
     return "unmarked" if (version, application_id) == (kind.version, 0) and expected <= tables else "foreign"
 
 
-def _refusal(path: Path | None, kind: Kind) -> UsageError:
+def _refusal(path: Path | None, kind: FileKind) -> UsageError:
     return UsageError(f"{kind.setting}: {path} is of another version or program; name another file")

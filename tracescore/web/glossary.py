@@ -1,6 +1,7 @@
-"""What the page says about the closed lists of the model: measures, states, reasons, verdicts. One sentence each."""
+"""What the page says about the closed lists of the model: measures, states, reasons, verdicts. One sentence each.
 
-from __future__ import annotations
+Templates have every table of this module by its name in lower case.
+"""
 
 from collections.abc import Mapping
 
@@ -103,6 +104,8 @@ VERDICT_MEANINGS: Mapping[str, str] = {
     "judge": "",
     "unattributed": "Whether it is the judge is not known: no fixed items (drift.anchors) tell.",
 }
+
+ITEM_NAMES = {"question": "generated", "part": "part", "claim": "claim", "reference_claim": "reference"}
 
 GOOD_VERDICTS = frozenset({"supported", "covered", "TP"})
 BAD_VERDICTS = frozenset({"contradicted", "not_found", "missing", "FP", "missed"})

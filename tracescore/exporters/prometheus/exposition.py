@@ -1,7 +1,5 @@
 """The metrics listener: /metrics, /-/healthy and /-/ready. Holds no user text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -1,11 +1,12 @@
-"""What the page looks at of a request."""
-
-from __future__ import annotations
+"""What the page looks at of a request, and its two kinds of responses: pages, and JSON for the command line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
-from tracescore.net.asgi import Receive, Scope, headers_of
+import orjson
+
+from tracescore.net.asgi import Receive, Response, Scope, headers_of
 
 LARGEST_BODY = 4096
 
@@ -21,7 +22,7 @@ class Request:
     receive: Receive
 
     @classmethod
-    def of(cls, scope: Scope, receive: Receive) -> Request:
+    def of(cls, scope: Scope, receive: Receive) -> Self:
         """Reads an ASGI scope."""
         query = scope["query_string"].decode(errors="replace")
         return cls(scope["method"], scope["path"], query, headers_of(scope), receive)
@@ -37,3 +38,18 @@ class Request:
             if len(body) > most:
                 return None
         return body
+
+
+def html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+    """A page."""
+    return Response(status, body, "text/html; charset=utf-8", headers)
+
+
+def as_json(status: int, value: Any) -> Response:
+    """Plain data."""
+    return Response(status, orjson.dumps(value), "application/json")
+
+
+def refused(status: int, why: str) -> Response:
+    """What the command line prints as an error."""
+    return as_json(status, {"error": why})
