@@ -164,7 +164,7 @@ async def test_verdicts_missing_twice_stay_missing(server) -> None:
     assert len(server.requests) == 2
 
 
-async def test_support_without_a_quote_that_stands_in_the_evidence_is_asked_for_again(server) -> None:
+async def test_support_without_a_quote_that_stands_in_the_evidence_is_asked_about_once_more_alone(server) -> None:
     server.script = _answering(
         lambda rows, _: [{"id": r["id"], "verdict": "supported", "quote": "within 60 days"} for r in rows]
     )
@@ -172,6 +172,7 @@ async def test_support_without_a_quote_that_stands_in_the_evidence_is_asked_for_
         verdicts = await built.judge.session("k").verify(STATEMENTS, EVIDENCE, SUPPORT)
         assert verdicts == (None, None, None)
         assert built.value("tracescore_judge_dropped_total", reason="evidence_unverified") == 6
+    assert [len(request.data["statements"]) for request in server.requests] == [3, 1, 1, 1]
 
 
 async def test_a_second_try_that_fails_costs_only_what_it_was_about(server) -> None:

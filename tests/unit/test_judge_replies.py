@@ -13,9 +13,9 @@ from tests.costs import grows_in_step
 from tracescore.errors import JudgeError
 from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.prompt import PROMPTS, VERIFY, Prompt, encode
+from tracescore.judge.quotes import Quotable
 from tracescore.judge.replies import (
     NEEDS_NO_QUOTE,
-    Quotable,
     check_script,
     parse,
     read_claims,
@@ -177,29 +177,6 @@ def test_every_verdict_that_gives_credit_needs_a_quote(vocabulary: Vocabulary) -
         found, _ = verdicts([{"id": "s1", "verdict": word, "quote": "no"}], ("s1",), ("yes",), vocabulary)
         assert bool(found) is (word in NEEDS_NO_QUOTE)
     assert vocabulary.value[0] not in NEEDS_NO_QUOTE
-
-
-@pytest.mark.parametrize(
-    ("quote", "text", "holds"),
-    [
-        ("sky  is\nBLUE", "The sky is blue.", True),
-        ("\u201cit\u2019s blue\u201d", "He said it's blue.", True),
-        ("three \u2026 blue", "three things are blue", True),
-        ("blue ... three", "three things are blue", False),
-        ("\uff13\uff10 days", "within 30 days", True),
-        ("\u4e09\u5341\u5929", "\u9000\u8d27\u671f\u9650\u4e3a\u4e09\u5341\u5929\u3002", True),
-        ("", "anything", False),
-        ("...", "anything...", False),
-        (".", "anything.", False),
-        ("sky is green", "The sky is blue.", False),
-    ],
-)
-def test_a_quote_stands_in_the_evidence_but_for_case_width_and_white_space(quote, text, holds) -> None:
-    assert Quotable([text]).holds(quote) is holds
-
-
-def test_a_quote_stands_in_one_text_not_across_two() -> None:
-    assert not Quotable(["the sky", "is blue"]).holds("the sky is blue")
 
 
 # ---------------------------------------------------------------- questions, parts and claims

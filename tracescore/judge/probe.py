@@ -16,7 +16,8 @@ from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
 from tracescore.judge.chat import Ask, Chat, Dialect, Rejected, Spending
 from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.prompt import VERIFY
-from tracescore.judge.replies import Drop, Quotable, read_verdicts
+from tracescore.judge.quotes import Quotable
+from tracescore.judge.replies import Drop, read_verdicts
 
 LENGTH = 6_000
 """Tokens of the long text: more than the 2,048 or 4,096 to which local runtimes cut by default."""

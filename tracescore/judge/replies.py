@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from tracescore.errors import JudgeError
 from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
+from tracescore.judge.quotes import Quotable
 
 MAX_REPLY = 400_000
 """Characters; a longer reply is not read."""
@@ -241,43 +242,7 @@ def _folded(word: str) -> str:
     return re.sub(r"[\s_-]+", "_", word.strip().casefold())
 
 
-# ---------------------------------------------------------------- evidence and script
-
-_PLAIN = str.maketrans(
-    {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\u2011": "-"}
-)
-_QUOTES = "\"'\u201c\u201d\u00ab\u00bb"
-_GAP = re.compile(r"\[?\.\.\.\]?|\[?\u2026\]?")
-
-
-def fold(text: str) -> str:
-    """`text` without the differences that copying makes: case, white space, width, kinds of quotes and dashes."""
-    return "".join(unicodedata.normalize("NFKC", text.translate(_PLAIN)).casefold().split())
-
-
-class Quotable:
-    """Texts that quotes are looked up in."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._folded = [fold(text) for text in texts]
-
-    def holds(self, quote: str) -> bool:
-        """Whether the quote stands in one of the texts, its pieces between ellipses in order; never when blank."""
-        pieces = [fold(piece) for piece in _GAP.split(quote.strip().strip(_QUOTES)) if piece.strip()]
-        if not any(character.isalnum() for piece in pieces for character in piece):
-            return False
-        return any(_in_order(pieces, text) for text in self._folded)
-
-
-def _in_order(pieces: Sequence[str], text: str) -> bool:
-    at = 0
-    for piece in pieces:
-        found = text.find(piece, at)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return True
-
+# ---------------------------------------------------------------- script
 
 _EAST_ASIAN = {"HIRAGANA", "KATAKANA", "CJK", "HALFWIDTH", "FULLWIDTH", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}
 
