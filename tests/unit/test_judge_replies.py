@@ -16,7 +16,6 @@ from tracescore.judge.prompt import PROMPTS, VERIFY, Prompt, encode
 from tracescore.judge.quotes import Quotable
 from tracescore.judge.replies import (
     NEEDS_NO_QUOTE,
-    check_script,
     parse,
     read_claims,
     read_parts,
@@ -227,27 +226,6 @@ def test_claims_that_no_sentence_makes_are_left_out_and_counted() -> None:
 
 def test_a_text_may_make_no_claims() -> None:
     assert read_claims({"claims": []}, {"t1": "Hello!"}) == ((), 0)
-
-
-@pytest.mark.parametrize(
-    ("texts", "source", "translated"),
-    [
-        (["What is the refund period?"], "\u9000\u8d27\u671f\u9650\u4e3a30\u5929\u3002", True),
-        (["\u9000\u8d27\u671f\u9650\u662f\u591a\u5c11\uff1f"], "\u9000\u8d27\u671f\u9650\u4e3a30\u5929\u3002", False),
-        (["\u3044\u3064\u3067\u3059\u304b"], "\u4eca\u65e5\u306f\u6674\u308c", False),
-        (["How long?"], "\u041c\u043e\u0436\u043d\u043e 30 \u0434\u043d\u0435\u0439.", True),
-        (["\u5982\u4f55\u8fd0\u884c kubectl\uff1f"], "\u8fd0\u884c kubectl apply \u5373\u53ef", False),
-        (["Wie lange?"], "30 Tage", False),
-        (["How many?"], "42", False),
-        ([], "\u4eca\u65e5", False),
-    ],
-)
-def test_a_reply_in_another_script_is_a_translation(texts, source, translated) -> None:
-    if not translated:
-        check_script(texts, source)
-        return
-    with pytest.raises(JudgeError, match="another script"):
-        check_script(texts, source)
 
 
 @pytest.mark.parametrize(

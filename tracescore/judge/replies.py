@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from tracescore.errors import JudgeError
 from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
 from tracescore.judge.quotes import Quotable
+from tracescore.judge.scripts import is_translated
 
 MAX_REPLY = 400_000
 """Characters; a longer reply is not read."""
@@ -134,6 +134,11 @@ def _objects(text: str) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- fields
 
 
+def _not_translated(texts: Sequence[str], source: str) -> None:
+    if is_translated(texts, source):
+        raise _unreadable("the reply is in another script than the text")
+
+
 def _text(value: Any, field: str) -> str:
     if not isinstance(value, str):
         raise _unreadable(f"{field}: a text expected; got {type(value).__name__}")
@@ -156,7 +161,7 @@ def read_questions(reply: Mapping[str, Any], answer: str, n: int) -> ReverseQues
     if noncommittal and not Quotable([answer]).holds(words):
         raise _unreadable("words: they do not stand in the answer")
     questions = _texts(reply.get("questions"), "questions")[:n]
-    check_script(questions, answer)
+    _not_translated(questions, answer)
     return ReverseQuestions(questions, noncommittal, words if noncommittal else "")
 
 
@@ -166,11 +171,13 @@ def read_parts(reply: Mapping[str, Any], question: str, history: Sequence[str]) 
     standalone = _text(reply.get("standalone", ""), "standalone") if history else question
     if not standalone:
         raise _unreadable("standalone: empty")
-    check_script((standalone, *parts), "\n".join((question, *history)))
+    _not_translated((standalone, *parts), "\n".join((question, *history)))
     return RequiredParts(parts, standalone)
 
 
-def read_claims(reply: Mapping[str, Any], sentences: Mapping[str, str]) -> tuple[tuple[str, ...], int]:
+def read_claims(
+    reply: Mapping[str, Any], sentences: Mapping[str, str], question: str = ""
+) -> tuple[tuple[str, ...], int]:
     """Claims without repetitions, and how many were left out because no sentence of the text makes them."""
     rows = reply.get("claims")
     if not isinstance(rows, list):
@@ -187,7 +194,7 @@ def read_claims(reply: Mapping[str, Any], sentences: Mapping[str, str]) -> tuple
             dropped += 1
     if dropped and not claims:
         raise _unreadable("claims.from: no claim names a sentence of the text")
-    check_script(tuple(claims), "\n".join(sentences.values()))
+    _not_translated(tuple(claims), "\n".join((*sentences.values(), question)))
     return tuple(claims), dropped
 
 
@@ -240,29 +247,3 @@ def _id(value: Any) -> str:
 
 def _folded(word: str) -> str:
     return re.sub(r"[\s_-]+", "_", word.strip().casefold())
-
-
-# ---------------------------------------------------------------- script
-
-_EAST_ASIAN = {"HIRAGANA", "KATAKANA", "CJK", "HALFWIDTH", "FULLWIDTH", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}
-
-
-def _script(character: str) -> str:
-    """The script of a letter by the first word of its Unicode name; Han and kana count as one."""
-    script = unicodedata.name(character, "").partition(" ")[0]
-    return "EAST_ASIAN" if script in _EAST_ASIAN else script
-
-
-def check_script(texts: Sequence[str], source: str) -> None:
-    """Raises JudgeError when most letters of `texts` are of a script in which `source` has none: a translation."""
-    written = "".join(texts)
-    if written.isascii() and source.isascii():
-        return
-    counts: dict[str, int] = {}
-    for character in written:
-        if character.isalpha():
-            script = _script(character)
-            counts[script] = counts.get(script, 0) + 1
-    scripts = {_script(character) for character in set(source) if character.isalpha()}
-    if counts and scripts and max(counts, key=lambda script: counts[script]) not in scripts:
-        raise _unreadable("the reply is in another script than the text")

@@ -130,7 +130,7 @@ class OpenAISession:
         rows = [{"id": name, "text": sentence} for name, sentence in sentences.items()]
         room = _ROOM + 2 * sum(tokens(sentence) for sentence in sentences.values())
         self._fits(question, *sentences.values())
-        read = partial(replies.read_claims, sentences=sentences)
+        read = partial(replies.read_claims, sentences=sentences, question=question)
         data = {"question": question, "sentences": rows}
         claims, dropped = await self._asking("claims", CLAIMS, data, "claims", read, room)
         self._shared.count_drop("unanchored", dropped)
