@@ -243,7 +243,9 @@ def _parts(request: Request) -> dict[str, Any]:
 
 
 def _claims(request: Request) -> dict[str, Any]:
-    return {"claims": [{"from": row["id"], "text": row["text"]} for row in request.data["sentences"]]}
+    only = request.data.get("only", [row["id"] for row in request.data["sentences"]])
+    rows = [row for row in request.data["sentences"] if row["id"] in only]
+    return {"claims": [{"from": row["id"], "text": row["text"]} for row in rows], "without": []}
 
 
 def _verdicts(request: Request) -> dict[str, Any]:

@@ -32,7 +32,7 @@ def server() -> Iterator[OpenAIServer]:
 
 
 def _claims(text: str = "A.") -> Reply:
-    return Reply.json({"claims": [{"from": "t1", "text": text}]})
+    return Reply.json({"claims": [{"from": "t1", "text": text}], "without": []})
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def _claims(text: str = "A.") -> Reply:
         ([Reply.error(500)] * 2, "judge_unreachable", {"judge_unreachable": 2}),
         ([Reply(raw=b'{"error": {"code": 502, "message": "upstream"}}'), _claims()], None, {"judge_unreachable": 1}),
         ([Reply(raw=b'{"choices": []}')] * 2, "judge_unreadable", {"judge_unreadable": 2}),
-        ([Reply(content=[{"type": "text", "text": '{"claims": []}'}])], None, {"ok": 1}),
+        ([Reply(content=[{"type": "text", "text": '{"claims": [], "without": ["t1"]}'}])], None, {"ok": 1}),
     ],
 )
 async def test_every_way_to_fail_has_its_reason_and_its_counter(server, replies, reason, outcomes) -> None:
@@ -130,6 +130,49 @@ async def test_questions_in_another_script_are_asked_for_again(server) -> None:
     async with Built(server) as built:
         found = await built.judge.session("k").reverse_questions("\u9000\u8d27\u671f\u9650\u4e3a30\u5929\u3002", 1)
     assert found.questions == ("\u9000\u8d27\u671f\u9650\uff1f",)
+
+
+# ---------------------------------------------------------------- sentences that are left out
+
+FOUR = "The hall opens at nine. It closes at six. Hello there! Tickets cost 4 euros."
+
+
+def _reading(*replies) -> object:
+    """What is said of the sentences: (ids that make claims, ids without) per request."""
+    left = list(replies)
+
+    def script(request) -> Reply:
+        making, without = left.pop(0)
+        return Reply.json({"claims": [{"from": i, "text": f"Claim of {i}."} for i in making], "without": without})
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("replies", "asked", "claims", "uncovered"),
+    [
+        ([(["t1", "t2", "t4"], ["t3"])], [None], 3, 0),
+        ([(["t1"], []), (["t2", "t4"], ["t3"])], [None, ["t2", "t3", "t4"]], 3, 0),
+        ([(["t1"], []), (["t2"], [])], [None, ["t2", "t3", "t4"]], 2, 2),
+        ([([], []), ([], [])], [None, ["t1", "t2", "t3", "t4"]], 0, 4),
+    ],
+)
+async def test_sentences_that_a_reply_leaves_out_are_asked_about_once_more(
+    server, replies, asked, claims, uncovered
+) -> None:
+    server.script = _reading(*replies)
+    async with Built(server) as built:
+        found = await built.judge.session("k").claims("", FOUR)
+        assert (len(found), found.uncovered) == (claims, uncovered)
+        assert built.value("tracescore_judge_dropped_total", reason="uncovered") == uncovered
+    assert [request.data.get("only") for request in server.requests] == asked
+
+
+async def test_a_second_reading_that_fails_leaves_the_first(server) -> None:
+    server.queue(Reply.json({"claims": [{"from": "t1", "text": "Claim."}], "without": []}), Reply.error(400, "no"))
+    async with Built(server) as built:
+        found = await built.judge.session("k").claims("", FOUR)
+    assert (found, found.uncovered) == (("Claim.",), 3)
 
 
 # ---------------------------------------------------------------- verdicts that are missing

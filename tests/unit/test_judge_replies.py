@@ -219,13 +219,21 @@ def test_a_follow_up_without_a_stand_alone_question_is_refused() -> None:
 
 def test_claims_that_no_sentence_makes_are_left_out_and_counted() -> None:
     rows = [{"from": "t1", "text": "a"}, {"from": "t9", "text": "b"}, {"text": "c"}, {"from": "T1 ", "text": "a"}]
-    assert read_claims({"claims": rows}, {"t1": "A."}) == (("a",), 2)
+    assert read_claims({"claims": rows}, {"t1": "A."}) == (("a",), 2, ())
     with pytest.raises(JudgeError, match="no claim names a sentence"):
         read_claims({"claims": rows[1:3]}, {"t1": "A."})
 
 
+def test_a_sentence_is_read_when_a_claim_is_from_it_or_it_is_listed_as_without_one() -> None:
+    sentences = {"t1": "A.", "t2": "B.", "t3": "Hello!", "t4": "***", "t5": "C."}
+    reply = {"claims": [{"from": ["t1", "t2"], "text": "a"}], "without": ["T3 "]}
+    assert read_claims(reply, sentences) == (("a",), 0, ("t5",))
+    assert read_claims(reply | {"without": "t3, t5"}, sentences).uncovered == ()
+    assert read_claims(reply | {"without": None}, sentences).uncovered == ("t3", "t5")
+
+
 def test_a_text_may_make_no_claims() -> None:
-    assert read_claims({"claims": []}, {"t1": "Hello!"}) == ((), 0)
+    assert read_claims({"claims": []}, {"t1": "Hello!"}) == ((), 0, ("t1",))
 
 
 @pytest.mark.parametrize(
@@ -315,7 +323,7 @@ def test_every_prompt_says_that_data_is_data_and_shows_the_form_of_its_reply(pro
 WORDINGS = {
     "reverse_questions": (1, "20a7ddc13faa"),
     "required_parts": (1, "c7d8d0aae725"),
-    "claims": (1, "f9c4aec3ebb0"),
+    "claims": (2, "d885d7518d40"),
     "verify_support": (1, "8c1c27a69b04"),
     "verify_coverage": (1, "22ae2e640a99"),
     "verify_precision": (1, "1220c32dc7d4"),

@@ -86,7 +86,8 @@ def _load(name: str, schema: Mapping[str, Any]) -> Prompt:
 
 REVERSE_QUESTIONS = _load("reverse_questions", _object(words=_TEXT, noncommittal={"type": "boolean"}, questions=_TEXTS))
 REQUIRED_PARTS = _load("required_parts", _object(standalone=_TEXT, parts=_TEXTS))
-CLAIMS = _load("claims", _object(claims={"type": "array", "items": _object(**{"from": _TEXT, "text": _TEXT})}))
+_CLAIM = _object(**{"from": _TEXT, "text": _TEXT})
+CLAIMS = _load("claims", _object(claims={"type": "array", "items": _CLAIM}, without=_TEXTS))
 VERIFY: Mapping[Vocabulary, Prompt] = {
     vocabulary: _load(f"verify_{vocabulary.name.lower()}", _verdicts(vocabulary)) for vocabulary in Vocabulary
 }

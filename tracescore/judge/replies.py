@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tracescore.errors import JudgeError
 from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
@@ -20,8 +20,11 @@ from tracescore.judge.scripts import is_translated
 MAX_REPLY = 400_000
 """Characters; a longer reply is not read."""
 
-Drop = Literal["missing", "unknown_id", "unknown_verdict", "conflicting", "evidence_unverified", "unanchored"]
-"""Why a statement came back without a verdict that counts; `unanchored` is a claim that no sentence makes."""
+Drop = Literal[
+    "missing", "unknown_id", "unknown_verdict", "conflicting", "evidence_unverified", "unanchored", "uncovered"
+]
+"""Why a statement came back without a verdict that counts; `unanchored` is a claim that no sentence makes, and
+`uncovered` a sentence of which the judge says nothing."""
 
 NEEDS_NO_QUOTE = frozenset({"contradicted", "not_found", "missing", "FP", "missed"})
 """Verdicts that give no credit; all others count only with a quote that stands in the evidence."""
@@ -175,27 +178,45 @@ def read_parts(reply: Mapping[str, Any], question: str, history: Sequence[str]) 
     return RequiredParts(parts, standalone)
 
 
-def read_claims(
-    reply: Mapping[str, Any], sentences: Mapping[str, str], question: str = ""
-) -> tuple[tuple[str, ...], int]:
-    """Claims without repetitions, and how many were left out because no sentence of the text makes them."""
+class ReadClaims(NamedTuple):
+    """Claims without repetitions, how many were left out because no sentence makes them, and the ids left unread."""
+
+    texts: tuple[str, ...]
+    dropped: int
+    uncovered: tuple[str, ...]
+
+
+def read_claims(reply: Mapping[str, Any], sentences: Mapping[str, str], question: str = "") -> ReadClaims:
+    """See ReadClaims. An id is read when a claim is from its sentence, or when it is listed as without any.
+
+    A sentence without a letter or digit needs neither. Claims may be in the script of `question`, too.
+    """
     rows = reply.get("claims")
     if not isinstance(rows, list):
         raise _unreadable(f"claims: a list expected; got {type(rows).__name__}")
     claims: dict[str, None] = {}
     dropped = 0
+    covered = set(_ids(reply.get("without")))
     for row in rows:
         if not isinstance(row, dict):
             raise _unreadable(f"claims: objects expected; got {type(row).__name__}")
-        text = _text(row.get("text"), "claims.text")
-        if _id(row.get("from")) in sentences and text:
+        text, named = _text(row.get("text"), "claims.text"), sentences.keys() & set(_ids(row.get("from")))
+        if named and text:
             claims[text] = None
+            covered |= named
         else:
             dropped += 1
     if dropped and not claims:
         raise _unreadable("claims.from: no claim names a sentence of the text")
     _not_translated(tuple(claims), "\n".join((*sentences.values(), question)))
-    return tuple(claims), dropped
+    uncovered = (name for name, text in sentences.items() if name not in covered and any(map(str.isalnum, text)))
+    return ReadClaims(tuple(claims), dropped, tuple(uncovered))
+
+
+def _ids(value: Any) -> list[str]:
+    """Ids, from a list of them or from one text with commas."""
+    values = value.split(",") if isinstance(value, str) else value
+    return [_id(each) for each in values] if isinstance(values, list) else []
 
 
 def read_verdicts(
