@@ -16,7 +16,7 @@ _ASCII = re.compile(r"[!-~]++")
 _CODE = re.compile(r"[\d_/\\@#=<>{}$|~^*+]|\w[.:(\[]\w|--")
 _LATIN = re.compile(r"[A-Za-z\u00aa\u00ba\u00c0-\u024f\u1e00-\u1eff]++")
 _WORDS = 2
-"""Words of a text that make it one in Latin letters; a single one may be a name or a command."""
+"""Words that make a text without other letters one in Latin letters; a single one may be a name or a command."""
 
 
 def is_translated(texts: Sequence[str], source: str) -> bool:
@@ -24,9 +24,8 @@ def is_translated(texts: Sequence[str], source: str) -> bool:
     written = "\n".join(texts)
     if written.isascii() and source.isascii():
         return False
-    known = _words(source)
     scripts = _others(source)
-    if sum(known.values()) >= _WORDS:
+    if sum(_words(source).values()) >= (1 if scripts else _WORDS):
         scripts["LATIN"] = 1
     if not scripts:
         return False
