@@ -48,12 +48,13 @@ class Request:
     def prompt(self) -> str:
         """The name of the prompt whose instructions were sent; "" for embeddings."""
         messages = self.body.get("messages", [])
-        return next((name for name, p in PROMPTS.items() if messages and messages[0]["content"] == p.instructions), "")
+        shown = messages[0]["content"] if messages else ""
+        return next((name for name, p in PROMPTS.items() if shown.startswith(p.instructions)), "")
 
     @property
     def data(self) -> dict[str, Any]:
         """The JSON between the markers of the user message."""
-        return json.loads(self.body["messages"][1]["content"].split("\n")[1])
+        return json.loads(self.body["messages"][-1]["content"].split("\n")[-2])
 
     @property
     def is_probe(self) -> bool:
@@ -142,11 +143,11 @@ class OpenAIServer:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
-            received = Request(request.path, dict(request.headers), await request.read())
+            received = Request(request.path_qs, dict(request.headers), await request.read())
             self.requests.append(received)
             self.received.set()
             queued = self._queue.popleft() if self._queue else None
-            if queued is None and request.path.endswith("/embeddings"):
+            if queued is None and received.path.partition("?")[0].endswith("/embeddings") and self.script is sensible:
                 return web.json_response(self._embeddings(received.body["input"]))
             reply = queued or self.script(received)
             await asyncio.sleep(reply.delay)
@@ -174,8 +175,8 @@ def openai_server(script: Script | None = None) -> Iterator[OpenAIServer]:
 
     async def serve() -> None:
         app = web.Application(client_max_size=2**26)
-        app.router.add_post("/v1/chat/completions", server.handle)
-        app.router.add_post("/v1/embeddings", server.handle)
+        app.router.add_post("/{before:.*}/chat/completions", server.handle)
+        app.router.add_post("/{before:.*}/embeddings", server.handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()

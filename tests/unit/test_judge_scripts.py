@@ -37,5 +37,5 @@ def test_a_reply_in_another_script_is_a_translation_but_not_for_names_code_and_n
 
 def test_claims_may_be_in_the_script_of_the_question_that_a_short_answer_is_read_with() -> None:
     claims = {"claims": [{"from": "t1", "text": "\u4f7f\u7528\u547d\u4ee4\u662f kubectl apply"}]}
-    found, _ = read_claims(claims, {"t1": "kubectl apply"}, "\u4f7f\u7528\u54ea\u4e2a\u547d\u4ee4\uff1f")
-    assert found == ("\u4f7f\u7528\u547d\u4ee4\u662f kubectl apply",)
+    found = read_claims(claims, {"t1": "kubectl apply"}, "\u4f7f\u7528\u54ea\u4e2a\u547d\u4ee4\uff1f")
+    assert found.texts == ("\u4f7f\u7528\u547d\u4ee4\u662f kubectl apply",)
