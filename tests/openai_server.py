@@ -147,7 +147,7 @@ class OpenAIServer:
             self.requests.append(received)
             self.received.set()
             queued = self._queue.popleft() if self._queue else None
-            if queued is None and received.path.partition("?")[0].endswith("/embeddings") and self.script is sensible:
+            if queued is None and received.path.partition("?")[0].endswith("/embeddings"):
                 return web.json_response(self._embeddings(received.body["input"]))
             reply = queued or self.script(received)
             await asyncio.sleep(reply.delay)

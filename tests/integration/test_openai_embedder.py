@@ -80,7 +80,7 @@ def _rows(*rows) -> Reply:
     ],
 )
 async def test_a_reply_without_proper_vectors_is_an_error(server, embedder, reply, message) -> None:
-    server.script = lambda _request: reply
+    server.queue(*[reply] * 9)
     with pytest.raises(EmbedderError, match=message):
         await embedder.embed(["a", "b"])
 
