@@ -11,9 +11,11 @@ Without a script every operation gets a sensible answer: `sensible` compares wor
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import json
 import re
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -108,6 +110,10 @@ class OpenAIServer:
         self.url = ""
         self.script = script
         self.requests: list[Request] = []
+        self.refuse_texts: tuple[int, Reply] | None = None
+        """How many texts a request for embeddings may hold, and what is said of more."""
+        self.base64 = False
+        """Whether vectors are sent as some servers do whatever they are asked for."""
         self.vectors: dict[str, list[float]] = {}
         self.width = 256
         """Numbers of a vector; another width is another embedder behind the same name."""
@@ -148,7 +154,9 @@ class OpenAIServer:
             self.received.set()
             queued = self._queue.popleft() if self._queue else None
             if queued is None and received.path.partition("?")[0].endswith("/embeddings"):
-                return web.json_response(self._embeddings(received.body["input"]))
+                queued = self._too_many(received.body["input"])
+                if queued is None:
+                    return web.json_response(self._embeddings(received.body["input"]))
             reply = queued or self.script(received)
             await asyncio.sleep(reply.delay)
             if reply.disconnect:
@@ -160,10 +168,17 @@ class OpenAIServer:
         finally:
             self.in_flight -= 1
 
+    def _too_many(self, texts: list[str]) -> Reply | None:
+        return self.refuse_texts[1] if self.refuse_texts and len(texts) > self.refuse_texts[0] else None
+
     def _embeddings(self, texts: list[str]) -> dict[str, Any]:
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"index": at, "embedding": self.vectors.get(text) or bag(text, self.width)} for at, text in enumerate(texts)
         ]
+        if self.base64:
+            for row in rows:
+                packed = struct.pack(f"<{len(row['embedding'])}f", *row["embedding"])
+                row["embedding"] = base64.b64encode(packed).decode()
         return {"object": "list", "model": "embed", "data": rows[::-1], "usage": {"prompt_tokens": 1}}
 
 

@@ -311,7 +311,7 @@ async def test_no_money_left_stops_all_calls_until_a_trial_succeeds(server, capl
             error = await failure(built.judge.session("k").claims("", text))
             assert isinstance(error, JudgeUnreachable)
             assert error.reason == "judge_quota"
-        assert len(server.requests) == 2
+        assert len(server.requests) == 3  # two of the probe
         assert not built.judge.ready
         assert built.value("tracescore_judge_circuit_state", state="open") == 1
         assert "event=circuit_opened endpoint=judge cause=quota hold=60s" in caplog.text

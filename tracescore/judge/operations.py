@@ -168,8 +168,11 @@ class Judge(Protocol):
         """What tells one epoch from the next; None for a judge that changes only with its name."""
         ...
 
-    async def probe(self) -> None:
-        """Asks for something known; JudgeUnreachable when it is not there, JudgeUnfit when it cannot do the work."""
+    async def probe(self) -> str | None:
+        """Asks for something known, and says in a line what was found, if there is anything to say.
+
+        JudgeUnreachable when it is not there, JudgeUnfit when it cannot do the work.
+        """
         ...
 
     def session(self, key: str, *, remembered: bool = True) -> Session:

@@ -36,13 +36,16 @@ class Prompt:
     instructions: str
     schema: Mapping[str, Any]
 
-    def messages(self, data: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The chat messages that put `data` (texts that are not trusted) under these instructions."""
+    def messages(self, data: Mapping[str, Any], *, system: bool = True) -> list[dict[str, str]]:
+        """The chat messages that put `data` (texts that are not trusted) under these instructions.
+
+        Without a `system` role, which some chat templates refuse, the instructions begin the user's message.
+        """
         code = f"{MARK}{secrets.token_hex(8)}"
-        return [
-            {"role": "system", "content": self.instructions},
-            {"role": "user", "content": f"DATA {code}\n{encode(data)}\nEND {code}"},
-        ]
+        block = f"DATA {code}\n{encode(data)}\nEND {code}"
+        if not system:
+            return [{"role": "user", "content": f"{self.instructions}\n\n{block}"}]
+        return [{"role": "system", "content": self.instructions}, {"role": "user", "content": block}]
 
 
 def encode(data: Mapping[str, Any]) -> str:

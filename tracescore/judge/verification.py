@@ -26,6 +26,8 @@ from tracescore.runtime import gather
 _ROOM, _ROOM_PER_VERDICT = 1_024, 150
 _BATCH, _WINDOW_BATCH, _AGAIN_BATCH = 20, 5, 3
 """Statements per request: with all the evidence, with a window of it, and when asked for the second time."""
+_PER_STATEMENT = 200
+"""Tokens of input that a statement needs: where a model reads little, it also writes few verdicts at once."""
 
 Found = tuple[dict[str, Verdict], dict[str, Drop]]
 Asking = Callable[[Mapping[str, Any], str, Callable[[Mapping[str, Any]], Found], int], Awaitable[Found]]
@@ -61,11 +63,12 @@ class Verification:
 
         Raises JudgeError when the statements alone leave no room for evidence.
         """
+        self._batch = min(_BATCH, max(_AGAIN_BATCH, max_input // _PER_STATEMENT))
         statements = sorted((tokens(text) for text in named.values()), reverse=True)
-        around = tokens(self._question) + sum(statements[:_BATCH])
+        around = tokens(self._question) + sum(statements[: self._batch])
         if around + sum(tokens(text) for text in self._evidence) <= max_input:
             return
-        self._batch = _WINDOW_BATCH
+        self._batch = min(self._batch, _WINDOW_BATCH)
         self._room = max_input - tokens(self._question) - sum(statements[:_WINDOW_BATCH])
         self._pieces = await anyio.to_thread.run_sync(passages, self._evidence)
         if self._room < max(tokens(piece) for piece in self._pieces):

@@ -20,8 +20,9 @@ import httpx2
 import openai
 import orjson
 
+from tracescore.config.openai_endpoint import OpenAIEndpointConfig
 from tracescore.config.types import is_loopback
-from tracescore.errors import TracescoreError, UsageError
+from tracescore.errors import TracescoreError
 from tracescore.net.provider_errors import Cause, provider_error
 from tracescore.net.retry import REAL_TIME, Backoff, Timing
 from tracescore.runtime import Fairness, drop_tracebacks
@@ -114,27 +115,17 @@ Observer = Callable[[Cause | Literal["ok"], float], None]
 class Endpoint:
     """POSTs JSON to one URL and returns the decoded answer."""
 
-    def __init__(
-        self,
-        url: str,
-        api_key: str,
-        timeout: float,
-        max_concurrency: int,
-        max_retries: int,
-        setting: str,
-        timing: Timing = REAL_TIME,
-    ) -> None:
-        """All requests go to `url`; `setting` names the section of the configuration in error texts and logs.
+    def __init__(self, settings: OpenAIEndpointConfig, path: str, setting: str, timing: Timing = REAL_TIME) -> None:
+        """All requests go to `path` under the address of `settings`.
 
-        Raises UsageError when `url` is none.
+        `setting` names the section of the configuration in error texts and logs.
+        Raises UsageError when a secret is missing.
         """
-        try:
-            self._url = httpx2.URL(url)
-        except httpx2.InvalidURL as error:
-            raise UsageError(f"{setting}.base_url: {error}; name the address of an endpoint") from None
+        self._url = httpx2.URL(settings.url(path))
         # By the user agent the spans of a gateway are known to be about us.
         headers = {"Content-Type": "application/json", "User-Agent": f"tracescore-{setting}/1"}
-        headers |= {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        headers |= settings.sent_headers(setting)
+        max_concurrency, timeout = settings.max_concurrency, settings.timeout
         self._client = openai.DefaultAioHttpClient(
             headers=headers,
             limits=httpx2.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency),
@@ -143,7 +134,7 @@ class Endpoint:
             mounts=self._past_proxies(),
         )
         self._timeout = timeout
-        self._max_retries = max_retries
+        self._max_retries = settings.max_retries
         self._setting = setting
         self._slots = anyio.Semaphore(max_concurrency)
         self._fairness = Fairness()

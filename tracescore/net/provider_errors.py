@@ -39,7 +39,7 @@ _FILTERED = re.compile(
     r"content_filter|content_policy|content management policy|responsibleaipolicy|data_inspection_failed"
 )
 _WAIT = re.compile(
-    r"(?:try again|retry|wait|available)[^.\d]{0,30}?(?:(\d+)\s?m(?:in(?:utes?)?)?\s?)?(?:(\d+(?:\.\d+)?)\s?(ms|s)\w*)?"
+    r"(?:try again|retry|wait)[^\d.]{0,30}(?=\d)(?:(\d+)\s?m(?!s)(?:in(?:ute)?s?)?\s?)?(?:(\d+(?:\.\d+)?)\s?(ms|s))?"
 )
 _DELAY = re.compile(r"(\d+(?:\.\d+)?)s")
 
