@@ -124,7 +124,7 @@ def _all(verdict):
         (_cutting(lambda texts: texts[-20:]), "did not find what the first lines of a text of about 6000 tokens say"),
         (
             _all("supported"),
-            'too weak for the work: it said "supported" on "The code word of locker 7 is turpentine." where the text has',
+            'too weak for the work: it said "supported" on "The code word of locker 7 is turpentine." where the text',
         ),
         (_all("not_found"), 'too weak for the work: it said "not_found" on "The code word of locker 7 is marmalade."'),
         (lambda _r: Reply("Looks fine to me."), "use a model that can write JSON"),

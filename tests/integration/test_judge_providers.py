@@ -98,7 +98,7 @@ def thinking_apart(request: Request) -> Reply:
 def cut_while_small(request: Request) -> Reply:
     """A model that thinks aloud, and needs more room than was asked for."""
     room = request.body.get("max_completion_tokens", 0)
-    return sensible(request) if room > 3_000 else Reply("", finish="length")
+    return sensible(request) if room > 1_500 else Reply("", finish="length")
 
 
 def without_system(request: Request) -> Reply:

@@ -15,7 +15,7 @@ from typing import Any
 
 from tracescore.config.judge import PriceConfig
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
-from tracescore.judge.chat import Ask, Chat, Dialect, Rejected
+from tracescore.judge.chat import MORE_ROOM, Ask, Chat, Dialect, Rejected
 from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.prompt import VERIFY
 from tracescore.judge.quotes import Quotable
@@ -26,6 +26,8 @@ SHORT, LENGTH = 300, 6_000
 runtimes cut by default."""
 _CALLS, _READ, _WRITTEN = 5, 8_000, 800
 """Of a typical interaction scored cold: requests, tokens in (with 3,000 of passages) and tokens out."""
+_ROOM = 512
+"""Tokens for the reply: four verdicts need about 200. A model that thinks aloud gets more where there is time."""
 _TRIES = 2
 """Failures of a form of reply before a poorer one is tried: one page of HTML says nothing about a server."""
 
@@ -115,12 +117,13 @@ class Probe:
     async def _find(self, size: int) -> Reading:
         failures: Counter[str] = Counter()
         while True:
+            started = self._clock()
             try:
-                return await self._read(size, self._deadline)
+                return await self._read(size)
             except JudgeUnreachable:
                 raise
             except JudgeError as error:
-                if error.reason == "judge_truncated" and self._chat.more_room():
+                if error.reason == "judge_truncated" and self._more_room(self._clock() - started):
                     continue
                 failures[self._chat.dialect.mode] += 1
                 if error.reason == "judge_unreadable" and failures[self._chat.dialect.mode] < _TRIES:
@@ -142,18 +145,24 @@ class Probe:
         if size / speed > 2 * self._timeout:
             raise JudgeUnfit("judge_unfit", slow)
         try:
-            return await self._read(size, min(self._deadline, self._clock() + self._timeout))
+            return await self._read(size)
         except JudgeUnreachable as error:
             if error.reason != "judge_timeout":
                 raise
             raise JudgeUnfit("judge_unfit", slow) from None
         except JudgeError as error:
-            if error.reason == "judge_truncated" and self._chat.more_room():
+            if error.reason == "judge_truncated" and self._more_room(short.seconds):
                 return await self._long(short)
             raise _unfit(error) from None
 
-    async def _read(self, size: int, deadline: float) -> Reading:
+    def _more_room(self, took: float) -> bool:
+        """Gives replies more room, unless writing that much would take too long."""
+        return took * MORE_ROOM <= self._timeout and self._chat.more_room()
+
+    async def _read(self, size: int) -> Reading:
+        """One reading; a call that times out is not repeated, for it would be as slow again."""
         usage, started = self._spending.usage, self._clock()
+        deadline = min(self._deadline, started + self._timeout)
         verdicts, _ = await self._chat.ask_once(_question(long_text(size), deadline), self._spending)
         _check(verdicts, size)
         now = self._spending.usage
@@ -165,7 +174,7 @@ def _question(evidence: list[str], deadline: float) -> Ask[tuple[dict[str, Verdi
     rows = [{"id": name, "text": text} for name, text in _STATEMENTS.items()]
     data: Mapping[str, Any] = {"evidence": evidence, "question": "", "statements": rows}
     read = partial(read_verdicts, ids=tuple(_STATEMENTS), evidence=Quotable(evidence), vocabulary=Vocabulary.SUPPORT)
-    return Ask("probe", VERIFY[Vocabulary.SUPPORT], data, "verdicts", read, 1_024, deadline)
+    return Ask("probe", VERIFY[Vocabulary.SUPPORT], data, "verdicts", read, _ROOM, deadline)
 
 
 def _poorer(dialect: Dialect, error: JudgeError) -> Dialect | None:
