@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import os
 import signal
 import subprocess
@@ -77,7 +78,7 @@ def test_a_broken_line_is_named_and_the_rest_is_scored(tmp_path: Path) -> None:
     file.write_text(f'{json.dumps(RATE)}\nnot json\n{{"question": 1}}\n\n{json.dumps(WINDOW)}\n{misspelt}\n')
     done = run("score", str(file))
     assert done.returncode == 2
-    assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["line 2", "line 3", "line 6"]
+    assert re.findall(r"jsonl: (line \d+):", done.stderr) == ["line 2", "line 3", "line 6"]
     assert done.stderr.splitlines()[2].endswith("anwser: unknown key; did you mean 'answer'?")
     assert len(done.stdout.splitlines()) == 2
 

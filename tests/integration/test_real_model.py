@@ -58,7 +58,7 @@ async def test_a_model_too_weak_for_the_work_is_told_so_with_what_it_failed_at(a
     judge, started = _judge(address), time.monotonic()
     error = await failure(judge.probe())
     await judge.close()
-    print(f"refused after {time.monotonic() - started:.0f} s: {error.detail}")
+    print(f"refused after {time.monotonic() - started:.0f} s: {error.detail}")  # noqa: T201 - the figures of a run, with -rP
     assert isinstance(error, JudgeUnfit)
     assert "too weak for the work: it " in error.detail
     assert "code word of locker" in error.detail
@@ -76,7 +76,7 @@ async def test_whatever_it_replies_ends_in_a_number_or_in_a_named_reason(address
     result = await evaluate_all(asked, evaluators, judge, time.time)
     await judge.close()
     outcomes = [each.reason if isinstance(each, Unscored) else each.outcome for each in result.evaluations]
-    print(f"{time.monotonic() - started:.0f} s, {result.usage}, {outcomes}")
+    print(f"{time.monotonic() - started:.0f} s, {result.usage}, {outcomes}")  # noqa: T201
     for each in result.evaluations:
         if isinstance(each, Score):
             assert 0 <= each.value <= 1

@@ -77,9 +77,10 @@ class Probed:
         """In a line: how fast it is, and what an interaction takes and costs at that speed."""
         seconds = self.short.seconds * _CALLS + max(0.0, self._per_token) * max(0, _READ - _CALLS * self.short.read)
         cost = None if price is None else (_READ * price.input + _WRITTEN * price.output) / 1e6
+        lowered = "" if self.mode == "json_schema" else " (json_schema does not work here)"
         paid = "an unknown amount, judge.price is not set" if cost is None else f"{cost:.4g}"
         return (
-            f"{self.model} answers in mode {self.mode}, {self.long.read} tokens in {self.long.seconds:.1f} s; an "
+            f"{self.model} answers in mode {self.mode}{lowered}, {self.long.read} tokens in {self.long.seconds:.1f} s; an "
             f"interaction ({_CALLS} calls, about {_READ} tokens) takes about {seconds:.0f} s one call after the other "
             f"and costs {paid}"
         )
