@@ -28,6 +28,7 @@ from tracescore.model import LIVE_MEASURES, FailReason, Score, Unscored
 
 pytestmark = [
     pytest.mark.anyio,
+    pytest.mark.timeout(900),  # it reads tens of tokens a second where the processor is shared
     pytest.mark.skipif("TRACESCORE_LLAMA" not in os.environ, reason="TRACESCORE_LLAMA: no environment with xllamacpp"),
 ]
 

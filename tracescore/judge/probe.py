@@ -80,8 +80,8 @@ class Probed:
         lowered = "" if self.mode == "json_schema" else " (json_schema does not work here)"
         paid = "an unknown amount, judge.price is not set" if cost is None else f"{cost:.4g}"
         return (
-            f"{self.model} answers in mode {self.mode}{lowered}, {self.long.read} tokens in {self.long.seconds:.1f} s; an "
-            f"interaction ({_CALLS} calls, about {_READ} tokens) takes about {seconds:.0f} s one call after the other "
+            f"{self.model} answers in mode {self.mode}{lowered}, {self.long.read} tokens in {self.long.seconds:.1f} s; "
+            f"an interaction ({_CALLS} calls, about {_READ} tokens) takes {seconds:.0f} s, one call after the other, "
             f"and costs {paid}"
         )
 
