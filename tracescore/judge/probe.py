@@ -117,6 +117,7 @@ class Probe:
 
     async def _find(self, size: int) -> Reading:
         failures: Counter[str] = Counter()
+        wrong: JudgeError | None = None
         while True:
             started = self._clock()
             try:
@@ -127,11 +128,13 @@ class Probe:
                 if error.reason == "judge_truncated" and self._more_room(self._clock() - started):
                     continue
                 failures[self._chat.dialect.mode] += 1
+                if wrong is None and isinstance(error, _Wrong):
+                    wrong = error  # says more than that a poorer form of reply does not work either
                 if error.reason == "judge_unreadable" and failures[self._chat.dialect.mode] < _TRIES:
                     continue
                 poorer = _poorer(self._chat.dialect, error)
                 if poorer is None:
-                    raise _unfit(error) from None
+                    raise _unfit(wrong or error) from None
                 self._chat.dialect = poorer
 
     async def _long(self, short: Reading) -> Reading:
