@@ -66,7 +66,7 @@ async def test_a_model_too_weak_for_the_work_is_told_so_with_what_it_failed_at(a
 
 
 async def test_whatever_it_replies_ends_in_a_number_or_in_a_named_reason(address: str) -> None:
-    judge, started = _judge(address), time.monotonic()
+    judge, started = _judge(address, timeout="90s", deadline="4m"), time.monotonic()
     asked = interaction(
         1,
         question="How long can items be returned?",
@@ -89,7 +89,7 @@ async def test_whatever_it_replies_ends_in_a_number_or_in_a_named_reason(address
                 "no_questions",
                 "abstained",
             }
-    assert result.usage.input_tokens > 500 * result.usage.calls > 0
+    assert result.usage.input_tokens > 500  # a call that timed out is counted, and reads nothing that is known
 
 
 async def test_a_call_that_takes_too_long_is_a_timeout_and_the_server_goes_on(address: str) -> None:
