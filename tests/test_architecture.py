@@ -48,7 +48,7 @@ STAGES: dict[str, set[str]] = {
 }
 """What stages, and the places where they meet, import beside the ground; the service and the command line may any."""
 
-TWICE = {"Found"}
+TWICE: set[str] = set()
 """Public type names that more than one module defines. The list only shrinks."""
 
 FREE = {"service", "cli", "__main__"}

@@ -29,8 +29,8 @@ _BATCH, _WINDOW_BATCH, _AGAIN_BATCH = 20, 5, 3
 _PER_STATEMENT = 200
 """Tokens of input that a statement needs: where a model reads little, it also writes few verdicts at once."""
 
-Found = tuple[dict[str, Verdict], dict[str, Drop]]
-Asking = Callable[[Mapping[str, Any], str, Callable[[Mapping[str, Any]], Found], int], Awaitable[Found]]
+Verified = tuple[dict[str, Verdict], dict[str, Drop]]
+Asking = Callable[[Mapping[str, Any], str, Callable[[Mapping[str, Any]], Verified], int], Awaitable[Verified]]
 """Sends data under the prompt of the vocabulary; then the key of the reply, its reader, and its room in tokens."""
 
 
@@ -87,7 +87,7 @@ class Verification:
         again = await gather([partial(self._ask_again, named, batch) for batch in batches])
         return verdicts | {name: verdict for some in again for name, verdict in some.items()}
 
-    async def _ask(self, named: Mapping[str, str], names: Sequence[str]) -> Found:
+    async def _ask(self, named: Mapping[str, str], names: Sequence[str]) -> Verified:
         rows = [{"id": name, "text": named[name]} for name in names]
         seen = self._seen(names)
         data = {"evidence": seen, "question": self._question, "statements": rows}
