@@ -18,7 +18,7 @@ import typer
 from tracescore import logs
 from tracescore.cli.options import ConfigPath, configured, lines_of, print_json
 from tracescore.cli.running import run_async
-from tracescore.cli.score_rows import Row, already_scored, read_rows
+from tracescore.cli.score_rows import ScoreRow, already_scored, read_rows
 from tracescore.errors import UsageError
 from tracescore.model import MEASURES, Evaluation, Measure, Result, Score, Usage
 from tracescore.runtime import gather
@@ -73,7 +73,7 @@ def _say(line: str) -> None:
 class _Run:
     """One run over the rows. `stopped`: money ended it."""
 
-    def __init__(self, config: Config, rows: Sequence[Row], out: Path | None, max_cost: float | None) -> None:
+    def __init__(self, config: Config, rows: Sequence[ScoreRow], out: Path | None, max_cost: float | None) -> None:
         self._config = config
         self._rows = rows
         self._out = out
@@ -110,7 +110,7 @@ class _Run:
         finally:
             await scorer.close()
 
-    def _left(self, judge: str, *, resume: bool) -> list[Row]:
+    def _left(self, judge: str, *, resume: bool) -> list[ScoreRow]:
         """The rows that are not in the output yet, which begins anew unless this run resumes."""
         if self._out is not None and not resume:
             try:
@@ -127,7 +127,11 @@ class _Run:
         return left
 
     async def _score_all(
-        self, rows: Sequence[Row], scorer: Any, redacted: Callable[[Any], Any], add: Callable[[dict[str, Any]], None]
+        self,
+        rows: Sequence[ScoreRow],
+        scorer: Any,
+        redacted: Callable[[Any], Any],
+        add: Callable[[dict[str, Any]], None],
     ) -> None:
         from rich.console import Console
         from rich.progress import Progress
@@ -169,7 +173,7 @@ class _Run:
         each = self._spent / self._paid_rows
         return _GROUP if each == 0 else max(0, min(_GROUP, int((self._max_cost - self._spent) / each)))
 
-    def _write(self, row: Row, *, asked: bool) -> dict[str, Any]:
+    def _write(self, row: ScoreRow, *, asked: bool) -> dict[str, Any]:
         """Writes a row with its scores, which it returns; one that equals an earlier row has cost nothing."""
         result = self._known[row.key]
         scores: dict[str, Any] = {evaluation.measure: _shown(evaluation) for evaluation in result.evaluations}

@@ -21,7 +21,7 @@ _ADDED = ("scores", "judge", "usage")
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class ScoreRow:
     """A line as given, and as an interaction; equal `key`s are equal lines, but for what a run adds to them."""
 
     given: dict[str, Any]
@@ -29,7 +29,7 @@ class Row:
     key: bytes
 
 
-def read_rows(lines: Iterable[bytes], refuse: Callable[[UsageError], None]) -> Iterator[Row]:
+def read_rows(lines: Iterable[bytes], refuse: Callable[[UsageError], None]) -> Iterator[ScoreRow]:
     """The rows of a file in their order; a broken line goes to `refuse` and does not stop the rest."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
@@ -38,7 +38,7 @@ def read_rows(lines: Iterable[bytes], refuse: Callable[[UsageError], None]) -> I
             except UsageError as error:
                 refuse(error)
             else:
-                yield Row(given, interaction, _key(given))
+                yield ScoreRow(given, interaction, _key(given))
 
 
 def already_scored(out: Path, judge: str) -> Counter[bytes]:

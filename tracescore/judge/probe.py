@@ -55,7 +55,7 @@ def long_text(size: int) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ProbeReading:
     """What one question took: the size of its text, seconds, and tokens in and out."""
 
     size: int
@@ -70,8 +70,8 @@ class Probed:
 
     model: str
     mode: str
-    short: Reading
-    long: Reading
+    short: ProbeReading
+    long: ProbeReading
 
     def report(self, price: PriceConfig | None) -> str:
         """In a line: how fast it is, and what an interaction takes and costs at that speed."""
@@ -115,7 +115,7 @@ class Probe:
         long = await self._long(short) if self._max_input > SHORT else short
         return Probed(self._spending.models[-1], self._chat.dialect.mode, short, long)
 
-    async def _find(self, size: int) -> Reading:
+    async def _find(self, size: int) -> ProbeReading:
         failures: Counter[str] = Counter()
         wrong: JudgeError | None = None
         while True:
@@ -137,7 +137,7 @@ class Probe:
                     raise _unfit(wrong or error) from None
                 self._chat.dialect = poorer
 
-    async def _long(self, short: Reading) -> Reading:
+    async def _long(self, short: ProbeReading) -> ProbeReading:
         """The one long reading; it is not begun where the short one says that there is no time for it."""
         size = min(LENGTH, self._max_input)
         speed = short.read / max(short.seconds, 1e-9)
@@ -163,7 +163,7 @@ class Probe:
         """Gives replies more room, unless writing that much would take too long."""
         return took * MORE_ROOM <= self._timeout and self._chat.more_room()
 
-    async def _read(self, size: int) -> Reading:
+    async def _read(self, size: int) -> ProbeReading:
         """One reading; a call that times out is not repeated, for it would be as slow again."""
         usage, started = self._spending.usage, self._clock()
         deadline = min(self._deadline, started + self._timeout)
@@ -171,7 +171,7 @@ class Probe:
         _check(verdicts, size)
         now = self._spending.usage
         read, written = now.input_tokens - usage.input_tokens, now.output_tokens - usage.output_tokens
-        return Reading(size, self._clock() - started, read, written)
+        return ProbeReading(size, self._clock() - started, read, written)
 
 
 def _question(evidence: list[str], deadline: float) -> Ask[tuple[dict[str, Verdict], dict[str, Drop]]]:
