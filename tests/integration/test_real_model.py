@@ -61,8 +61,9 @@ async def test_a_model_too_weak_for_the_work_is_told_so_with_what_it_failed_at(a
     await judge.close()
     print(f"refused after {time.monotonic() - started:.0f} s: {error.detail}")  # noqa: T201 - the figures of a run, with -rP
     assert isinstance(error, JudgeUnfit)
-    assert "too weak for the work: it " in error.detail
-    assert "code word of locker" in error.detail
+    # Each request has a boundary of its own, so that a model this weak fails now at the example, now at an end.
+    cut_off, example = "the reply was cut off; set judge.context", "too weak for the work: it "
+    assert cut_off in error.detail or (example in error.detail and "code word of locker" in error.detail)
 
 
 async def test_whatever_it_replies_ends_in_a_number_or_in_a_named_reason(address: str) -> None:
@@ -76,7 +77,7 @@ async def test_whatever_it_replies_ends_in_a_number_or_in_a_named_reason(address
     evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
     result = await evaluate_all(asked, evaluators, judge, time.time)
     await judge.close()
-    outcomes = [each.reason if isinstance(each, Unscored) else each.outcome for each in result.evaluations]
+    outcomes = [each.reason if isinstance(each, Unscored) else each.value for each in result.evaluations]
     print(f"{time.monotonic() - started:.0f} s, {result.usage}, {outcomes}")  # noqa: T201
     for each in result.evaluations:
         if isinstance(each, Score):
