@@ -24,6 +24,7 @@ import heapq
 from array import array
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -35,6 +36,8 @@ from tracescore.config import AssemblyConfig
 from tracescore.model import Clock, ClosedBy, RawLog, RawSpan, RawTrace
 
 CLOSED_BY: tuple[ClosedBy, ...] = get_args(ClosedBy)
+_AT_ONCE = 500
+"""Traces that are closed, or let go, before everybody else has a turn: some milliseconds."""
 
 
 class Assembly:
@@ -54,6 +57,8 @@ class Assembly:
         self._closed: OrderedDict[bytes, Held] = OrderedDict()  # in order of closing
         self._memory = Memory(settings.max_held // 8, self._metrics.evictions["ids"])
         self._ready: list[RawTrace] = []
+        self.behind = False
+        """Whether the last call of `due` or `flush` left something that is ready."""
         self._heap: list[tuple[float, bytes]] = []  # when to look at an open trace
         self._open_bytes = self._closed_bytes = 0
         for name, meaning, read in (
@@ -109,6 +114,7 @@ class Assembly:
         for trace_id, pieces in traces.items():
             held = self._open.get(trace_id) or self._closed.get(trace_id) or Held(trace_id)
             size, fresh, lines = held.size, held.fresh, len(held.logs)
+            held.marked = held.marked or self._has_marker(*pieces)
             if self._add(held, *pieces):
                 new_spans += held.fresh - fresh
                 new_logs += len(held.logs) - lines
@@ -121,22 +127,30 @@ class Assembly:
         return new_spans, new_logs
 
     def due(self) -> list[RawTrace]:
-        """Closes what is ready and returns it."""
-        now = self._clock()
-        while self._heap and self._heap[0][0] <= now:
+        """Closes some of what is ready and returns it; `behind` tells whether there is more."""
+        now, looked = self._clock(), 0
+        while self._heap and self._heap[0][0] <= now and looked < _AT_ONCE:
             at, trace_id = heapq.heappop(self._heap)
             held = self._open.get(trace_id)
             if held is None or held.scheduled != at:
                 continue  # closed, or rescheduled to an earlier time, since
+            looked += 1
             held.scheduled = NEVER
             if self._deadline(held)[0] <= now:
                 self._close(held, self._deadline(held)[1], now)
             else:
                 self._schedule(held)
-        while self._closed and next(iter(self._closed.values())).closed_at + self._settings.orphan_idle <= now:
+        forgotten = 0
+        while forgotten < _AT_ONCE and self._outlived(now):
             self._forget_oldest(now)
+            forgotten += 1
+        self.behind = _AT_ONCE in (looked, forgotten)
         self._memory.expire(now)
         return self._hand_out()
+
+    def _outlived(self, now: float) -> bool:
+        """Whether the trace that was closed first has been kept long enough."""
+        return bool(self._closed) and next(iter(self._closed.values())).closed_at + self._settings.orphan_idle <= now
 
     def take_gone(self) -> list[tuple[bytes, array[int]]]:
         """The traces whose spans were let go since the last call, each with the ids remembered of its pieces."""
@@ -144,10 +158,11 @@ class Assembly:
         return gone
 
     def flush(self) -> list[RawTrace]:
-        """Closes everything, as at shutdown, and returns it."""
+        """Closes some of what is open, as at shutdown, and returns it; `behind` tells whether there is more."""
         now = self._clock()
-        for held in list(self._open.values()):
+        for held in list(islice(self._open.values(), _AT_ONCE)):
             self._close(held, "shutdown", now)
+        self.behind = bool(self._open)
         return self._hand_out()
 
     def _add(self, held: Held, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> bool:
@@ -200,7 +215,6 @@ class Assembly:
         del self._open[held.trace_id]
         self._open_bytes -= held.size
         held.scheduled = NEVER
-        held.marked = held.marked or self._has_marker(held)
         self._metrics.closed_as(closed_by, held.fresh, held.marked)
         held.fresh = 0
         if held.marked:
@@ -213,9 +227,8 @@ class Assembly:
             self._closed[held.trace_id] = held
             self._closed_bytes += held.size
 
-    def _has_marker(self, held: Held) -> bool:
+    def _has_marker(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> bool:
         """One search over all pieces joined: for small spans the calls would cost more than the search."""
-        spans, logs = held.spans.values(), held.logs
         scopes = {span.scope for span in spans} | {log.scope for log in logs}
         text = b"\n".join([*scopes, *(span.span for span in spans), *(log.record for log in logs)])
         return not self._patterns or any(pattern.search(text) for pattern in self._patterns)

@@ -8,7 +8,7 @@ at further. Traces and logs use the same field numbers down to the single record
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tracescore.errors import DecodeError
 from tracescore.model import RawLog, RawSpan
+from tracescore.otlp.bounds import LOG, RESOURCE, SCOPE, SMALL, SPAN, UNLIMITED, Layout, Limits, check, fits, too_many
 
 Admits = Callable[[bytes], bool]
 """Whether the trace of these 16 bytes is wanted. Pure: the same answer for the same id."""
@@ -45,8 +46,34 @@ class Split:
     logs: list[RawLog] = field(default_factory=list)
 
 
+Steps = Generator[None, None, Split]
+"""Splits a request piece by piece, with a chance for everything else in between; returns the split at the end."""
+
+_STEP = 256
+"""Records in a step: some milliseconds."""
+
+
 def split_traces(body: bytes, admits: Admits) -> Split:
-    """Splits a serialised ExportTraceServiceRequest; DecodeError when it is none.
+    """Splits a serialised ExportTraceServiceRequest at once; DecodeError when it is none."""
+    return _at_once(traces_in_steps(body, admits))
+
+
+def split_logs(body: bytes, admits: Admits) -> Split:
+    """Splits a serialised ExportLogsServiceRequest at once; DecodeError when it is none."""
+    return _at_once(logs_in_steps(body, admits))
+
+
+def _at_once(steps: Steps) -> Split:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            split: Split = done.value
+            return split
+
+
+def traces_in_steps(body: bytes, admits: Admits, limits: Limits = UNLIMITED) -> Steps:
+    """Splits a serialised ExportTraceServiceRequest; DecodeError when it is none, TooMany when it is too much.
 
     A span without a trace id or span id is rejected: this is also what a logs request looks like from here.
     """
@@ -54,20 +81,26 @@ def split_traces(body: bytes, admits: Admits) -> Split:
     received = rejected = 0
     last: bytes | None = None
     trace_id, verdict = b"", None
-    for resource, scope, records in _groups(body):
+    traces: set[bytes] = set()
+    for place, (resource, scope, records) in enumerate(_groups(body, limits)):
+        if place % _STEP == 0:
+            yield
         received += len(records)
         if not _sound(resource, scope):
             rejected += len(records)
             continue
-        for record in records:
+        for number, record in enumerate(records, 1):
+            if number % _STEP == 0:
+                yield
             head = record[:18]
             if head != last:  # spans of one trace mostly stand together
                 plain = head.startswith(_TRACE_ID)
                 last, trace_id = (head, head[2:]) if plain else (None, _trace_id(SpanIds, record))
                 verdict = admits(trace_id) if _is_id(trace_id, 16) else None
+                _count(traces, trace_id, verdict, limits)
             if verdict is False:
                 continue
-            span = _parsed(Span, record) if verdict else None
+            span = _parsed(Span, record, SPAN) if verdict else None
             if span is None or span.trace_id != trace_id or not _is_id(span.span_id, 8):
                 rejected += 1
                 continue
@@ -77,24 +110,30 @@ def split_traces(body: bytes, admits: Admits) -> Split:
     return Split(received, rejected, spans=spans)
 
 
-def split_logs(body: bytes, admits: Admits) -> Split:
-    """Splits a serialised ExportLogsServiceRequest; DecodeError when it is none.
+def logs_in_steps(body: bytes, admits: Admits, limits: Limits = UNLIMITED) -> Steps:
+    """Splits a serialised ExportLogsServiceRequest; DecodeError when it is none, TooMany when it is too much.
 
     A record without a trace id belongs to no trace: it is counted and ignored, not rejected.
     """
     logs: list[RawLog] = []
     received = rejected = 0
-    for resource, scope, records in _groups(body):
+    traces: set[bytes] = set()
+    for place, (resource, scope, records) in enumerate(_groups(body, limits)):
+        if place % _STEP == 0:
+            yield
         received += len(records)
         if not _sound(resource, scope):
             rejected += len(records)
             continue
-        for record in records:
+        for number, record in enumerate(records, 1):
+            if number % _STEP == 0:
+                yield
             trace_id = _trace_id(_LogId, record)
             valid = _is_id(trace_id, 16)
             if not any(trace_id) or (valid and not admits(trace_id)):
                 continue
-            log = _parsed(LogRecord, record) if valid else None
+            _count(traces, trace_id, valid, limits)
+            log = _parsed(LogRecord, record, LOG) if valid else None
             if log is None:
                 rejected += 1
                 continue
@@ -104,12 +143,23 @@ def split_logs(body: bytes, admits: Admits) -> Split:
     return Split(received, rejected, logs=logs)
 
 
-def _groups(body: bytes) -> Iterator[tuple[bytes, bytes, Any]]:
+def _count(traces: set[bytes], trace_id: bytes, verdict: bool | None, limits: Limits) -> None:
+    if verdict:
+        traces.add(trace_id)
+        if len(traces) > limits.traces:
+            raise too_many("traces", limits.traces)
+
+
+def _groups(body: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes, Any]]:
     """(resource, scope, records) of a request, all still bytes."""
+    if limits is not UNLIMITED:
+        check(body, limits)
     try:
         request: Any = Request.FromString(body)
     except message.DecodeError:
         raise DecodeError(f"body: an OTLP export request in protobuf expected; got {len(body)} other bytes") from None
+    if sum(len(scoped.records) for group in request.groups for scoped in group.scopes) > limits.records:
+        raise too_many("spans or log records", limits.records)
     for group in request.groups:
         resource = group.resource
         for scoped in group.scopes:
@@ -118,6 +168,8 @@ def _groups(body: bytes) -> Iterator[tuple[bytes, bytes, Any]]:
 
 def _sound(resource: bytes, scope: bytes) -> bool:
     """Whether both parse, without which no span under them can be read."""
+    if not fits(resource, RESOURCE) or not fits(scope, SCOPE):
+        return False
     try:
         Resource.FromString(resource)
         InstrumentationScope.FromString(scope)
@@ -126,8 +178,10 @@ def _sound(resource: bytes, scope: bytes) -> bool:
     return True
 
 
-def _parsed(kind: type[Parsed], record: bytes) -> Parsed | None:
+def _parsed(kind: type[Parsed], record: bytes, layout: Layout) -> Parsed | None:
     """A span or log record parsed in full, so that decoding it later finds no surprise; None when that fails."""
+    if len(record) > SMALL and not fits(record, layout):
+        return None
     try:
         return kind.FromString(record)
     except message.DecodeError:

@@ -6,7 +6,8 @@ Refused or accepted is decided here and nowhere else; how a refusal is answered,
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any, Protocol, TypeVar, get_args
 
 import anyio
@@ -22,8 +23,10 @@ from tracescore.model import RawLog, RawSpan
 from tracescore.net.wire import WINDOW_BITS, Envelope, Withheld, compress
 from tracescore.otlp import json as otlp_json
 from tracescore.otlp.partition import Alone, Ids, part
-from tracescore.otlp.split import Admits, Split, split_logs, split_traces
+from tracescore.otlp.bounds import Limits, TooMany
+from tracescore.otlp.split import Admits, Split, logs_in_steps, traces_in_steps
 from tracescore.receiver.refusals import RefusalReason, Refused, Signal, Wire, too_large
+from tracescore.runtime import aside, in_slices
 
 _log = logging.getLogger("tracescore.receiver")
 
@@ -33,6 +36,12 @@ BODIES_IN_FLIGHT = 8
 """Bodies of the largest size that may be on their way in at once, by one protocol, over all connections."""
 _LEAVING = 3
 """Rounds of the event loop in which a request is on its way to the destination, which then works beside us."""
+MOST_JSON = 2**22
+"""Bytes of a body in JSON, which the parser reads in one go and makes ten times as much of."""
+_SMALL = 2**16
+"""Bytes of a body in JSON that are turned into protobuf at once; more of them beside the event loop."""
+_AT_ONCE = 1_000
+"""Spans and log records that are handed on together: one commit, and some milliseconds of the assembly's time."""
 PATIENCE = 10.0
 """Seconds in which a body must have come in, or it would hold the room of others; senders wait for as long or less."""
 
@@ -119,6 +128,7 @@ class Intake:
         self.retry_after = settings.retry_after
         self.relay, self.hold = relay, hold
         self._sink, self._admits = sink, admits
+        self._limits = Limits(settings.max_containers, settings.max_spans, settings.max_traces)
         self._metrics = _Metrics(registry)
 
     @property
@@ -140,7 +150,7 @@ class Intake:
         rejected = 0
         if signal != "metrics":
             self.check_room()
-            split = self._split(signal, inflate(body, encoding, self.max_request), json)
+            split = await self._split(signal, inflate(body, encoding, self.max_request), json)
             await self._hand_on(split)
             self._metrics.accepted(wire, signal, split)
             rejected = split.rejected
@@ -178,9 +188,11 @@ class Intake:
         try:
             self.check_room()
             plain = inflate(body, encoding, self.max_request)
-            split = self._split("traces", plain, envelope.json)
+            split = await self._split("traces", plain, envelope.json)
             wanted = hold.wanted(split.spans)
-            rest, alone = part(plain, wanted, json=envelope.json) if wanted else (plain, [])
+            parting = partial(part, plain, wanted, json=envelope.json)
+            small = not wanted or len(plain) <= _SMALL
+            rest, alone = (plain, []) if not wanted else parting() if small else await aside(parting)
             await self._hand_on(split, hold.withheld(envelope, alone))
         except Refused as refused:
             self._metrics.unscored[envelope.wire, refused.reason].inc()
@@ -195,23 +207,56 @@ class Intake:
         """Counts a refusal; whoever answers it calls this."""
         self._metrics.refused[wire, reason].inc()
 
-    def _split(self, signal: Signal, body: bytes, json: bool) -> Split:
+    async def _split(self, signal: Signal, body: bytes, json: bool) -> Split:
         try:
-            if signal == "traces":
-                return split_traces(otlp_json.traces_to_protobuf(body) if json else body, self._admits)
-            return split_logs(otlp_json.logs_to_protobuf(body) if json else body, self._admits)
+            if json:
+                body = await _protobuf(signal, body)
+            in_steps = traces_in_steps if signal == "traces" else logs_in_steps
+            return await in_slices(in_steps(body, self._admits, self._limits))
+        except TooMany as error:
+            raise Refused("too_large", str(error)) from None
         except DecodeError as error:
             raise Refused("malformed", str(error)) from None
 
     async def _hand_on(self, split: Split, withheld: Sequence[Withheld] = ()) -> None:
-        """A failing sink is our trouble, not the sender's: it keeps its data and comes back."""
+        """A failing sink is our trouble, not the sender's: it keeps its data and comes back.
+
+        Much is handed on bit by bit. What has been taken when that fails will come again and then change nothing.
+        """
         try:
-            await self._sink.take(split.spans, split.logs, withheld)  # a variable would keep its error, and that us
+            for spans, records, kept in _bit_by_bit(split, withheld):
+                await self._sink.take(spans, records, kept)  # a variable would keep its error, and that us
         except SpoolError:  # it has said why, once
             raise Refused("failed", f"nothing can be written; send again in {self.retry_after:g} s") from None
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender must not take it for an answer to its data
             logs.defect(_log, error, spans=len(split.spans), log_records=len(split.logs))
             raise Refused("failed", f"internal error; send again in {self.retry_after:g} s") from None
+
+
+_Bit = tuple[Sequence[RawSpan], Sequence[RawLog], Sequence[Withheld]]
+
+
+def _bit_by_bit(split: Split, withheld: Sequence[Withheld]) -> Iterator[_Bit]:
+    """The pieces of a request, few at a time; what is kept back goes with its span."""
+    if len(split.spans) + len(split.logs) <= _AT_ONCE:
+        yield split.spans, split.logs, withheld
+        return
+    kept: dict[Ids, list[Withheld]] = {}
+    for each in withheld:
+        kept.setdefault((each.trace_id, each.span_id), []).append(each)
+    for at in range(0, len(split.spans), _AT_ONCE):
+        spans = split.spans[at : at + _AT_ONCE]
+        yield spans, (), [each for span in spans for each in kept.pop((span.trace_id, span.span_id), ())]
+    for at in range(0, len(split.logs), _AT_ONCE):
+        yield (), split.logs[at : at + _AT_ONCE], ()
+
+
+async def _protobuf(signal: Signal, body: bytes) -> bytes:
+    """A request in JSON, in protobuf; DecodeError, Refused."""
+    if len(body) > MOST_JSON:
+        raise Refused("too_large", f"body: at most {MOST_JSON} bytes of JSON expected; send smaller batches, or protobuf")
+    convert = otlp_json.traces_to_protobuf if signal == "traces" else otlp_json.logs_to_protobuf
+    return convert(body) if len(body) <= _SMALL else await aside(partial(convert, body))
 
 
 _MOST_MEMBERS = 64

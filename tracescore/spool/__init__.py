@@ -15,6 +15,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Protocol
 
+import anyio.lowlevel
 from prometheus_client import CollectorRegistry
 
 from tracescore.config import SpoolConfig
@@ -85,8 +86,9 @@ class MemorySpool:
         return True
 
     async def commit(self, change: Change) -> None:
-        """Takes effect at once."""
+        """Takes effect at once; then everybody else has a turn."""
         self._take_effect(change)
+        await anyio.lowlevel.cancel_shielded_checkpoint()
 
     def note(self, change: Change) -> None:
         """Nothing is kept."""

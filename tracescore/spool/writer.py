@@ -7,15 +7,18 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio.lowlevel
 import anyio.to_thread
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from tracescore import logs
 from tracescore.errors import SpoolError
+from tracescore.runtime import SLICE
 from tracescore.spool.changes import Change, Fact
 from tracescore.spool.file import TROUBLES, File, Trouble, trouble
 from tracescore.spool.stored import Stored
@@ -56,6 +59,9 @@ class FileSpool:
         self._path, self._max_size = path, max_size
         self._file: File | None = None
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._ending: deque[tuple[_Waiting, SpoolError | None]] = deque()
+        """What is on the disk, or cannot be, and has not taken effect."""
+        self._at_work = False
         self._numbered = 0
         self._trouble: Trouble | None = None
         self._give_up = float("inf")
@@ -95,6 +101,8 @@ class FileSpool:
         self._give_up = time.monotonic() + _LAST_ATTEMPTS
         self._queue.put(None)
         await anyio.to_thread.run_sync(self._thread.join)
+        while self._ending:
+            await anyio.lowlevel.checkpoint()
         self._file.close()
 
     def bytes(self) -> float:
@@ -111,22 +119,36 @@ class FileSpool:
         self._numbered += 1
         self._queue.put(_Waiting(self._numbered, change, done))
 
-    def _take_effect(self, group: Sequence[_Waiting], error: SpoolError | None) -> None:
-        """Ends changes, in the order in which they were committed."""
-        for each in group:
-            failed: Exception | None = error
-            if error is None:
-                self.applied = each.number
-                try:
-                    self._effect(each.change)
-                except Exception as defect:  # noqa: BLE001 - told to whoever waits; the others must not suffer
-                    failed = defect
-            if each.done is None or each.done.done():
-                continue
-            if failed is None:
-                each.done.set_result(None)
-            else:
-                each.done.set_exception(failed)
+    def _committed(self, group: Sequence[_Waiting], error: SpoolError | None) -> None:
+        self._ending.extend((each, error) for each in group)
+        if not self._at_work:
+            self._at_work = True
+            self._end_changes()
+
+    def _end_changes(self) -> None:
+        """Ends changes, in the order in which they were committed, with a turn for everybody else in between."""
+        until = time.monotonic() + SLICE
+        while self._ending:
+            self._end(*self._ending.popleft())
+            if self._ending and time.monotonic() >= until:
+                self._loop.call_soon(self._end_changes)
+                return
+        self._at_work = False
+
+    def _end(self, each: _Waiting, error: SpoolError | None) -> None:
+        failed: Exception | None = error
+        if error is None:
+            self.applied = each.number
+            try:
+                self._effect(each.change)
+            except Exception as defect:  # noqa: BLE001 - told to whoever waits; the others must not suffer
+                failed = defect
+        if each.done is None or each.done.done():
+            return
+        if failed is None:
+            each.done.set_result(None)
+        else:
+            each.done.set_exception(failed)
 
     # ---------------------------------------------------------------- in the thread
 
@@ -216,7 +238,7 @@ class FileSpool:
 
     def _tell(self, group: Sequence[_Waiting], error: SpoolError | None = None) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._take_effect, group, error)
+            self._loop.call_soon_threadsafe(self._committed, group, error)
         except RuntimeError:
             _log.warning("event=spool_unheard changes=%d", len(group))  # the loop has ended before `close`
 
