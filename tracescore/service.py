@@ -33,6 +33,7 @@ from tracescore.interactions import content_switch
 from tracescore.interactions.deduplication import Deduplication
 from tracescore.interactions.report import Report
 from tracescore.model import Clock, Interaction, Result
+from tracescore.net.connections import ConnectionMetrics, Connections
 from tracescore.net.listener import address_of, bind, serving
 from tracescore.pipeline.defects import Defects
 from tracescore.pipeline.evaluating import EvaluatingStage
@@ -108,9 +109,10 @@ class Service:
         if self.labelling:
             self.labelling.open()
         await self.journal.resume(self.reader)
+        metrics, net = metrics_app(self.registry, self.health), ConnectionMetrics(self.registry)
         async with AsyncExitStack() as outlasting:
-            await outlasting.enter_async_context(serving(metrics_app(self.registry, self.health), scrape))
-            await outlasting.enter_async_context(serving(self.pages, page))
+            await outlasting.enter_async_context(serving(metrics, scrape, Connections("metrics", net)))
+            await outlasting.enter_async_context(serving(self.pages, page, Connections("page", net)))
             outlasting.push_async_callback(self._close)
             beside = await outlasting.enter_async_context(anyio.create_task_group())
             self._start_beside(beside, stop)
@@ -121,7 +123,7 @@ class Service:
                     received_all = anyio.Event()
                     stages.start_soon(self.reading.run, received_all)
                     async with (
-                        serving(HttpReceiver(self.intake), http),
+                        serving(HttpReceiver(self.intake), http, Connections("receiver", net)),
                         serving_grpc(self.intake, config.receiver.grpc.listen) as grpc,
                     ):
                         task_status.started(self._started(grpc, http, scrape, page))

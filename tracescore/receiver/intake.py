@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol, TypeVar, get_args
 
@@ -22,10 +23,10 @@ from tracescore.errors import DecodeError, SpoolError
 from tracescore.model import RawLog, RawSpan
 from tracescore.net.wire import WINDOW_BITS, Envelope, Withheld, compress
 from tracescore.otlp import json as otlp_json
-from tracescore.otlp.partition import Alone, Ids, part
 from tracescore.otlp.bounds import Limits, TooMany
+from tracescore.otlp.partition import Alone, Ids, part
 from tracescore.otlp.split import Admits, Split, logs_in_steps, traces_in_steps
-from tracescore.receiver.refusals import RefusalReason, Refused, Signal, Wire, too_large
+from tracescore.receiver.refusals import RefusalReason, Refused, Signal, Wire, crowded, too_large
 from tracescore.runtime import aside, in_slices
 
 _log = logging.getLogger("tracescore.receiver")
@@ -128,6 +129,8 @@ class Intake:
         self.retry_after = settings.retry_after
         self.relay, self.hold = relay, hold
         self._sink, self._admits = sink, admits
+        self._at_work = 0
+        """Bytes of inflated bodies that are being taken in."""
         self._limits = Limits(settings.max_containers, settings.max_spans, settings.max_traces)
         self._metrics = _Metrics(registry)
 
@@ -150,8 +153,10 @@ class Intake:
         rejected = 0
         if signal != "metrics":
             self.check_room()
-            split = await self._split(signal, inflate(body, encoding, self.max_request), json)
-            await self._hand_on(split)
+            plain = inflate(body, encoding, self.max_request)
+            with self._working_on(plain):
+                split = await self._split(signal, plain, json)
+                await self._hand_on(split)
             self._metrics.accepted(wire, signal, split)
             rejected = split.rejected
         self._metrics.requests[wire, signal].inc()
@@ -188,12 +193,13 @@ class Intake:
         try:
             self.check_room()
             plain = inflate(body, encoding, self.max_request)
-            split = await self._split("traces", plain, envelope.json)
-            wanted = hold.wanted(split.spans)
-            parting = partial(part, plain, wanted, json=envelope.json)
-            small = not wanted or len(plain) <= _SMALL
-            rest, alone = (plain, []) if not wanted else parting() if small else await aside(parting)
-            await self._hand_on(split, hold.withheld(envelope, alone))
+            with self._working_on(plain):
+                split = await self._split("traces", plain, envelope.json)
+                wanted = hold.wanted(split.spans)
+                parting = partial(part, plain, wanted, json=envelope.json)
+                small = not wanted or len(plain) <= _SMALL
+                rest, alone = (plain, []) if not wanted else parting() if small else await aside(parting)
+                await self._hand_on(split, hold.withheld(envelope, alone))
         except Refused as refused:
             self._metrics.unscored[envelope.wire, refused.reason].inc()
             return body
@@ -206,6 +212,17 @@ class Intake:
     def count_refused(self, wire: Wire, reason: RefusalReason) -> None:
         """Counts a refusal; whoever answers it calls this."""
         self._metrics.refused[wire, reason].inc()
+
+    @contextmanager
+    def _working_on(self, plain: bytes) -> Iterator[None]:
+        """Refuses what would be too much in memory at once: a small body may have become a large one."""
+        if self._at_work and self._at_work + len(plain) > BODIES_IN_FLIGHT * self.max_request:
+            raise crowded()
+        self._at_work += len(plain)
+        try:
+            yield
+        finally:
+            self._at_work -= len(plain)
 
     async def _split(self, signal: Signal, body: bytes, json: bool) -> Split:
         try:
@@ -254,7 +271,9 @@ def _bit_by_bit(split: Split, withheld: Sequence[Withheld]) -> Iterator[_Bit]:
 async def _protobuf(signal: Signal, body: bytes) -> bytes:
     """A request in JSON, in protobuf; DecodeError, Refused."""
     if len(body) > MOST_JSON:
-        raise Refused("too_large", f"body: at most {MOST_JSON} bytes of JSON expected; send smaller batches, or protobuf")
+        raise Refused(
+            "too_large", f"body: at most {MOST_JSON} bytes of JSON expected; send protobuf or smaller batches"
+        )
     convert = otlp_json.traces_to_protobuf if signal == "traces" else otlp_json.logs_to_protobuf
     return convert(body) if len(body) <= _SMALL else await aside(partial(convert, body))
 
