@@ -45,6 +45,7 @@ from tracescore.pipeline.reading import ReadingStage
 from tracescore.pipeline.recovery import Parts
 from tracescore.pipeline.scorer import Scorer
 from tracescore.pipeline.silence import remind
+from tracescore.pipeline.steady import SteadyClock
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
@@ -66,19 +67,20 @@ class Service:
         Raises UsageError when a part cannot be built.
         """
         self.config, self.clock = config, clock
+        steady = SteadyClock(clock, time.monotonic if clock is time.time else clock)
         registry = self.registry = CollectorRegistry()
         self.health = Health(ready=False, reason="starting")
         self.endpoints = {"grpc": "", "http/protobuf": ""}
         self.redactor = Redactor(config.redaction, registry)
         self._uncounted = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
-        defects, sampler = Defects(registry), Sampler(config.sampling, registry, clock)
+        defects, sampler = Defects(registry), Sampler(config.sampling, registry, steady)
         self.report = Report(config.interactions, registry, clock, content_switch)
-        self.ledger, self.queue = Ledger(registry, clock), Queue(config.evaluators, registry)
+        self.ledger, self.queue = Ledger(registry, steady, steady.settled), Queue(config.evaluators, registry)
         self.scorer = Scorer(config, config.measures, registry, clock)
         self.gold = build_gold(config, self.scorer.judge.name, self._evaluate_gold, self.scorer.ready, registry, clock)
-        self.assembly, deduplication = build_assembly(config, registry, clock), Deduplication(registry)
+        self.assembly, deduplication = build_assembly(config, registry, steady), Deduplication(registry)
         self.forwarder = build_forwarder(config, registry)
-        self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, clock)
+        self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
         self.drift = build_watch(config, registry, clock, self._rescore, self._gold_fell)
         self.labelling = build_labelling(config, registry, clock)
         self.pages = self._pages()
@@ -86,7 +88,7 @@ class Service:
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
         parts = Parts(self.assembly, deduplication, self.ledger, self.queue, self.exporters, self.hold, epochs)
-        self.journal = Journal(self.spool, config, parts, defects, clock)
+        self.journal = Journal(self.spool, config, parts, defects, steady)
 
         self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
         admits = self.gold.besides(sampler.admits)

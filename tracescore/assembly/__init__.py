@@ -88,20 +88,23 @@ class Assembly:
         self._metrics.took(len(spans), len(logs), *self._took(spans, logs, self._clock()))
 
     def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:
-        """Adds pieces that an earlier process took `at` (Unix seconds), counted them and closed no trace with them."""
-        self._metrics.resumed(self._took(spans, logs, at)[0])
+        """Adds pieces that an earlier process took `at` (Unix seconds), counted them and closed no trace with them.
+
+        No time of an earlier process is in the future here, though the clock may have been set back since.
+        """
+        self._metrics.resumed(self._took(spans, logs, min(at, self._clock()))[0])
 
     def resume_closed(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], closed_at: float) -> None:
         """Adds the pieces of one trace that an earlier process closed and handed out; oldest traces first."""
         held = Held((spans[0] if spans else logs[0]).trace_id)
         self._add(held, spans, logs)
-        held.fresh, held.marked, held.closed_at = 0, True, closed_at
+        held.fresh, held.marked, held.closed_at = 0, True, min(closed_at, self._clock())
         self._closed[held.trace_id] = held
         self._closed_bytes += held.size
 
     def resume_gone(self, trace_id: bytes, ids: array[int], at: float) -> None:
         """Remembers the pieces of a trace that an earlier process let go `at`; oldest traces first."""
-        self._memory.resume(trace_id, ids, at)
+        self._memory.resume(trace_id, ids, min(at, self._clock()))
 
     def _took(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float) -> tuple[int, int]:
         """Adds pieces; how many of the spans and of the log records were new."""

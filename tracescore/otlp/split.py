@@ -78,19 +78,23 @@ def traces_in_steps(body: bytes, admits: Admits, limits: Limits = UNLIMITED) -> 
     A span without a trace id or span id is rejected: this is also what a logs request looks like from here.
     """
     spans: list[RawSpan] = []
-    received = rejected = 0
+    received = rejected = since = 0
     last: bytes | None = None
     trace_id, verdict = b"", None
     traces: set[bytes] = set()
-    for place, (resource, scope, records) in enumerate(_groups(body, limits)):
-        if place % _STEP == 0:
+    for resource, scope, records in _groups(body, limits):
+        since += 1
+        if since >= _STEP:
+            since = 0
             yield
         received += len(records)
         if not _sound(resource, scope):
             rejected += len(records)
             continue
-        for number, record in enumerate(records, 1):
-            if number % _STEP == 0:
+        for record in records:
+            since += 1
+            if since >= _STEP:
+                since = 0
                 yield
             head = record[:18]
             if head != last:  # spans of one trace mostly stand together
@@ -116,17 +120,21 @@ def logs_in_steps(body: bytes, admits: Admits, limits: Limits = UNLIMITED) -> St
     A record without a trace id belongs to no trace: it is counted and ignored, not rejected.
     """
     logs: list[RawLog] = []
-    received = rejected = 0
+    received = rejected = since = 0
     traces: set[bytes] = set()
-    for place, (resource, scope, records) in enumerate(_groups(body, limits)):
-        if place % _STEP == 0:
+    for resource, scope, records in _groups(body, limits):
+        since += 1
+        if since >= _STEP:
+            since = 0
             yield
         received += len(records)
         if not _sound(resource, scope):
             rejected += len(records)
             continue
-        for number, record in enumerate(records, 1):
-            if number % _STEP == 0:
+        for record in records:
+            since += 1
+            if since >= _STEP:
+                since = 0
                 yield
             trace_id = _trace_id(_LogId, record)
             valid = _is_id(trace_id, 16)
