@@ -87,6 +87,7 @@ class Service:
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
+        self.health.stuck = self.spool.stuck
         parts = Parts(self.assembly, deduplication, self.ledger, self.queue, self.exporters, self.hold, epochs)
         self.journal = Journal(self.spool, config, parts, defects, steady)
 
@@ -155,6 +156,9 @@ class Service:
     def _counts(self) -> Snapshot:
         return self.ledger.snapshot(self.intake.spans_received)
 
+    def _acknowledged(self) -> bool:
+        return self.intake.spans_received > 0 or self.spool.applied > 0
+
     def _gold_fell(self, population: Population) -> bool:
         return self.gold.runner is not None and self.gold.runner.fell(population[0])
 
@@ -167,7 +171,7 @@ class Service:
     # ---------------------------------------------------------------- beginning and end
 
     def _start_beside(self, beside: TaskGroup, stop: anyio.Event) -> None:
-        beside.start_soon(self.scorer.keep_judge)
+        beside.start_soon(self.scorer.keep_judge, self._acknowledged)
         beside.start_soon(remind, lambda: self.intake.spans_received, self.endpoints, self.config.gold)
         beside.start_soon(keep_pauses_short)
         if self.gold.runner is not None:

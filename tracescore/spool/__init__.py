@@ -51,6 +51,10 @@ class Spool(Protocol):
         """False when senders must come back later: the file has its full size, or cannot be written."""
         ...
 
+    def stuck(self) -> bool:
+        """Whether nothing could be committed for some seconds."""
+        ...
+
     def commit(self, change: Change) -> Awaitable[None]:
         """Commits the change; done when it has taken effect, which it does also when nobody waits for it any more.
 
@@ -84,6 +88,10 @@ class MemorySpool:
     def room(self) -> bool:
         """The memory has limits of its own."""
         return True
+
+    def stuck(self) -> bool:
+        """The memory can always be written."""
+        return False
 
     async def commit(self, change: Change) -> None:
         """Takes effect at once; then everybody else has a turn."""

@@ -31,6 +31,8 @@ _RETRY = 1.0
 """Seconds between two attempts while the disk is full or does not work."""
 _PROBE = Fact("probe", bytes(2**18))
 """Written to find out whether the disk works again: as large as a request may be, or trouble would come and go."""
+_STUCK = 3.0
+"""Seconds without a commit after which the process is not ready: a shorter time is no reason to leave the Service."""
 _LAST_ATTEMPTS = 5.0
 """Seconds that `close` waits for a disk that does not work."""
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
@@ -64,6 +66,9 @@ class FileSpool:
         self._at_work = False
         self._numbered = 0
         self._trouble: Trouble | None = None
+        self._began: float | None = None
+        """When the commit began that is not done."""
+        self._troubled_since: float | None = None
         self._give_up = float("inf")
         self._metrics = _Metrics(registry, self)
 
@@ -71,6 +76,7 @@ class FileSpool:
         """Opens the file and gives what an earlier process left; UsageError when that is not possible."""
         self._file = file = File(self._path, self._max_size)
         self._metrics.errors["damaged"].inc(file.was_damaged)
+        self._metrics.damaged_rows.inc(file.damaged_rows)
         self.applied = self._numbered = file.last_op()
         return Stored(file.db, self._metrics.errors["unreadable"].inc)
 
@@ -83,6 +89,11 @@ class FileSpool:
     def room(self) -> bool:
         """Whether more may come."""
         return self._trouble is None and self._file is not None and self._file.used < self._max_size
+
+    def stuck(self) -> bool:
+        """Whether nothing could be committed for some seconds; to be full is no such trouble, as that passes."""
+        since = min((at for at in (self._began, self._troubled_since) if at is not None), default=None)
+        return since is not None and time.monotonic() - since > _STUCK
 
     def commit(self, change: Change) -> asyncio.Future[None]:
         """Commits the change; done when it has taken effect."""
@@ -193,9 +204,12 @@ class FileSpool:
         """One transaction; an empty group asks whether the disk works again."""
         assert self._file is not None  # noqa: S101 - the thread is started after `open`
         changes = [(each.number, each.change) for each in group]
-        began = time.perf_counter()
-        self._file.write(changes or [(self.applied, _PROBE)])
-        self._metrics.committed(time.perf_counter() - began)
+        self._began = began = time.monotonic()
+        try:
+            self._file.write(changes or [(self.applied, _PROBE)])
+        finally:
+            self._began = None
+        self._metrics.committed(time.monotonic() - began)
 
     def _failed(self, group: list[_Waiting], error: Exception) -> list[_Waiting]:
         kind = trouble(error)
@@ -203,10 +217,11 @@ class FileSpool:
         if kind == "defect":
             return self._one_by_one(group, error)
         if kind == "damaged":
-            self._begin_anew()
+            self._mend()
         elif self._trouble != kind:
             _log.error('event=spool_%s detail="%s; senders are told to come back"', kind, error)
         self._trouble = kind
+        self._troubled_since = self._troubled_since or time.monotonic()
         self._tell(
             [each for each in group if each.change.refusable], SpoolError(f"the spool cannot be written: {kind}")
         )
@@ -224,16 +239,18 @@ class FileSpool:
                 return again + group[place:]
         return []
 
-    def _begin_anew(self) -> None:
+    def _mend(self) -> None:
         assert self._file is not None  # noqa: S101 - as above
         try:
-            self._file.start_afresh()
+            before = self._file.damaged_rows
+            self._file.mend()
+            self._metrics.damaged_rows.inc(self._file.damaged_rows - before)
         except Exception as error:  # noqa: BLE001 - it is tried again with the next group
-            _log.error('event=spool_damaged detail="no new file can be begun: %s"', error)
+            _log.error('event=spool_damaged detail="it cannot be mended: %s"', error)
 
     def _recovered(self) -> None:
         if self._trouble is not None:
-            self._trouble = None
+            self._trouble = self._troubled_since = None
             _log.info("event=spool_recovered")
 
     def _tell(self, group: Sequence[_Waiting], error: SpoolError | None = None) -> None:
@@ -262,6 +279,11 @@ class _Metrics:
             "tracescore_spool_errors", "What went wrong with the file, by reason.", ["reason"], registry=registry
         )
         self.errors = {reason: errors.labels(reason) for reason in TROUBLES}
+        self.damaged_rows = Counter(
+            "tracescore_spool_damaged_rows",
+            "Rows left out as their checksum is wrong, and places in the file that cannot be read.",
+            registry=registry,
+        )
         self._commits = Counter("tracescore_spool_commits", "Transactions committed.", registry=registry)
         self._durations = Histogram(
             "tracescore_spool_commit_duration_seconds",
