@@ -69,9 +69,8 @@ class Service:
         self.config, self.clock = config, clock
         steady = SteadyClock(clock, time.monotonic if clock is time.time else clock)
         registry = self.registry = CollectorRegistry()
-        self.health = Health(ready=False, reason="starting")
         self.endpoints = {"grpc": "", "http/protobuf": ""}
-        self.redactor = Redactor(config.redaction, registry)
+        self.net, self.redactor = ConnectionMetrics(registry), Redactor(config.redaction, registry)
         self._uncounted = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
         defects, sampler = Defects(registry), Sampler(config.sampling, registry, steady)
         self.report = Report(config.interactions, registry, clock, content_switch)
@@ -87,7 +86,7 @@ class Service:
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
-        self.health.stuck = self.spool.stuck
+        self.health = Health(stuck=self.spool.stuck)
         parts = Parts(self.assembly, deduplication, self.ledger, self.queue, self.exporters, self.hold, epochs)
         self.journal = Journal(self.spool, config, parts, defects, steady)
 
@@ -112,7 +111,7 @@ class Service:
         if self.labelling:
             self.labelling.open()
         await self.journal.resume(self.reader)
-        metrics, net = metrics_app(self.registry, self.health), ConnectionMetrics(self.registry)
+        metrics, net = metrics_app(self.registry, self.health), self.net
         async with AsyncExitStack() as outlasting:
             await outlasting.enter_async_context(serving(metrics, scrape, Connections("metrics", net)))
             await outlasting.enter_async_context(serving(self.pages, page, Connections("page", net)))
@@ -156,9 +155,6 @@ class Service:
     def _counts(self) -> Snapshot:
         return self.ledger.snapshot(self.intake.spans_received)
 
-    def _acknowledged(self) -> bool:
-        return self.intake.spans_received > 0 or self.spool.applied > 0
-
     def _gold_fell(self, population: Population) -> bool:
         return self.gold.runner is not None and self.gold.runner.fell(population[0])
 
@@ -171,7 +167,7 @@ class Service:
     # ---------------------------------------------------------------- beginning and end
 
     def _start_beside(self, beside: TaskGroup, stop: anyio.Event) -> None:
-        beside.start_soon(self.scorer.keep_judge, self._acknowledged)
+        beside.start_soon(self.scorer.keep_judge, lambda: bool(self.intake.spans_received or self.spool.applied))
         beside.start_soon(remind, lambda: self.intake.spans_received, self.endpoints, self.config.gold)
         beside.start_soon(keep_pauses_short)
         if self.gold.runner is not None:

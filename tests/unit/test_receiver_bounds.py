@@ -10,11 +10,11 @@ import pytest
 
 from tests.otlp import log, logs, span, traces
 from tracescore.errors import DecodeError
-from tracescore.otlp.bounds import DENSE, LOG, MOST_FIELDS, SMALL, SPAN, Limits, TooMany, fits
+from tracescore.otlp.bounds import DENSE, LOG, MOST_FIELDS, SMALL, SPAN, RequestLimits, TooMany, fits
 from tracescore.otlp.json import MOST_ELEMENTS, traces_document_to_protobuf
-from tracescore.otlp.split import Split, Steps, logs_in_steps, split_logs, split_traces, traces_in_steps
+from tracescore.otlp.split import Split, SplitSteps, logs_in_steps, split_logs, split_traces, traces_in_steps
 
-LIMITS = Limits(containers=100, records=50, traces=10)
+LIMITS = RequestLimits(containers=100, records=50, traces=10)
 EMPTY_RESOURCE, EMPTY_SCOPE, EMPTY_RECORD = b"\n\0", b"\x12\0", b"\x12\0"
 MILLIONS = 4_000_000
 
@@ -26,7 +26,7 @@ def field(number: int, content: bytes) -> bytes:
     return bytes([number << 3 | 2]) + size + bytes([length]) + content
 
 
-def run(steps: Steps) -> Split:
+def run(steps: SplitSteps) -> Split:
     while True:
         try:
             next(steps)
@@ -67,7 +67,7 @@ def test_what_is_just_within_the_limits_is_split() -> None:
 def test_a_dense_body_within_the_limits_is_split_like_any_other() -> None:
     body = traces([span(number, attrs={"k": "v" * 200}) for number in range(1, 20_001)]).SerializeToString()
     assert len(body) > DENSE
-    assert len(run(traces_in_steps(body, lambda _: True, Limits(10, 20_000, 1))).spans) == 20_000
+    assert len(run(traces_in_steps(body, lambda _: True, RequestLimits(10, 20_000, 1))).spans) == 20_000
 
 
 def test_much_is_split_in_steps() -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from tracescore.errors import DecodeError
 
 
-class Limits(NamedTuple):
+class RequestLimits(NamedTuple):
     """The most that one request may hold. `containers` are resources and scopes with what stands beside them."""
 
     containers: int
@@ -20,7 +20,7 @@ class Limits(NamedTuple):
     traces: int
 
 
-UNLIMITED = Limits(2**63, 2**63, 2**63)
+UNLIMITED = RequestLimits(2**63, 2**63, 2**63)
 """For files, which somebody chose to read."""
 MOST_FIELDS = 100_000
 """Fields of one span, log record, resource or scope, nested ones included."""
@@ -46,7 +46,7 @@ RESOURCE: Layout = {1: _PAIR}
 SCOPE: Layout = {3: _PAIR}
 
 
-def check(body: bytes, limits: Limits) -> None:
+def check(body: bytes, limits: RequestLimits) -> None:
     """Raises TooMany when an export request has too many containers, or so many records that parsing would be long.
 
     Where the wire is no protobuf counting ends: the parser will say so.

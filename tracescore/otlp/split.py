@@ -20,7 +20,19 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tracescore.errors import DecodeError
 from tracescore.model import RawLog, RawSpan
-from tracescore.otlp.bounds import LOG, RESOURCE, SCOPE, SMALL, SPAN, UNLIMITED, Layout, Limits, check, fits, too_many
+from tracescore.otlp.bounds import (
+    LOG,
+    RESOURCE,
+    SCOPE,
+    SMALL,
+    SPAN,
+    UNLIMITED,
+    Layout,
+    RequestLimits,
+    check,
+    fits,
+    too_many,
+)
 
 Admits = Callable[[bytes], bool]
 """Whether the trace of these 16 bytes is wanted. Pure: the same answer for the same id."""
@@ -46,7 +58,7 @@ class Split:
     logs: list[RawLog] = field(default_factory=list)
 
 
-Steps = Generator[None, None, Split]
+SplitSteps = Generator[None, None, Split]
 """Splits a request piece by piece, with a chance for everything else in between; returns the split at the end."""
 
 _STEP = 256
@@ -63,7 +75,7 @@ def split_logs(body: bytes, admits: Admits) -> Split:
     return _at_once(logs_in_steps(body, admits))
 
 
-def _at_once(steps: Steps) -> Split:
+def _at_once(steps: SplitSteps) -> Split:
     while True:
         try:
             next(steps)
@@ -72,7 +84,7 @@ def _at_once(steps: Steps) -> Split:
             return split
 
 
-def traces_in_steps(body: bytes, admits: Admits, limits: Limits = UNLIMITED) -> Steps:
+def traces_in_steps(body: bytes, admits: Admits, limits: RequestLimits = UNLIMITED) -> SplitSteps:
     """Splits a serialised ExportTraceServiceRequest; DecodeError when it is none, TooMany when it is too much.
 
     A span without a trace id or span id is rejected: this is also what a logs request looks like from here.
@@ -114,7 +126,7 @@ def traces_in_steps(body: bytes, admits: Admits, limits: Limits = UNLIMITED) -> 
     return Split(received, rejected, spans=spans)
 
 
-def logs_in_steps(body: bytes, admits: Admits, limits: Limits = UNLIMITED) -> Steps:
+def logs_in_steps(body: bytes, admits: Admits, limits: RequestLimits = UNLIMITED) -> SplitSteps:
     """Splits a serialised ExportLogsServiceRequest; DecodeError when it is none, TooMany when it is too much.
 
     A record without a trace id belongs to no trace: it is counted and ignored, not rejected.
@@ -151,14 +163,14 @@ def logs_in_steps(body: bytes, admits: Admits, limits: Limits = UNLIMITED) -> St
     return Split(received, rejected, logs=logs)
 
 
-def _count(traces: set[bytes], trace_id: bytes, verdict: bool | None, limits: Limits) -> None:
+def _count(traces: set[bytes], trace_id: bytes, verdict: bool | None, limits: RequestLimits) -> None:
     if verdict:
         traces.add(trace_id)
         if len(traces) > limits.traces:
             raise too_many("traces", limits.traces)
 
 
-def _groups(body: bytes, limits: Limits) -> Iterator[tuple[bytes, bytes, Any]]:
+def _groups(body: bytes, limits: RequestLimits) -> Iterator[tuple[bytes, bytes, Any]]:
     """(resource, scope, records) of a request, all still bytes."""
     if limits is not UNLIMITED:
         check(body, limits)

@@ -23,7 +23,7 @@ from tracescore.errors import DecodeError, SpoolError
 from tracescore.model import RawLog, RawSpan
 from tracescore.net.wire import WINDOW_BITS, Envelope, Withheld, compress
 from tracescore.otlp import json as otlp_json
-from tracescore.otlp.bounds import Limits, TooMany
+from tracescore.otlp.bounds import RequestLimits, TooMany
 from tracescore.otlp.partition import Alone, Ids, part
 from tracescore.otlp.split import Admits, Split, logs_in_steps, traces_in_steps
 from tracescore.receiver.refusals import RefusalReason, Refused, Signal, Wire, crowded, too_large
@@ -131,7 +131,7 @@ class Intake:
         self._sink, self._admits = sink, admits
         self._at_work = 0
         """Bytes of inflated bodies that are being taken in."""
-        self._limits = Limits(settings.max_containers, settings.max_spans, settings.max_traces)
+        self._limits = RequestLimits(settings.max_containers, settings.max_spans, settings.max_traces)
         self._metrics = _Metrics(registry)
 
     @property
@@ -250,10 +250,9 @@ class Intake:
             raise Refused("failed", f"internal error; send again in {self.retry_after:g} s") from None
 
 
-_Bit = tuple[Sequence[RawSpan], Sequence[RawLog], Sequence[Withheld]]
-
-
-def _bit_by_bit(split: Split, withheld: Sequence[Withheld]) -> Iterator[_Bit]:
+def _bit_by_bit(
+    split: Split, withheld: Sequence[Withheld]
+) -> Iterator[tuple[Sequence[RawSpan], Sequence[RawLog], Sequence[Withheld]]]:
     """The pieces of a request, few at a time; what is kept back goes with its span."""
     if len(split.spans) + len(split.logs) <= _AT_ONCE:
         yield split.spans, split.logs, withheld

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
+from tracescore.model import MEASURES
 from tracescore.net.asgi import Response
 from tracescore.web.render import page
-from tracescore.web.request import Request
+from tracescore.web.request import Request, only_known
 from tracescore.web.responses import as_json, html, refused
 
 PATH, EXPORT_PATH = "/labels", "/api/labels"
@@ -35,6 +37,10 @@ class Labels(Protocol):
     def lines(self) -> Sequence[Mapping[str, Any]]:
         """The lines of LABELS.jsonl."""
         ...
+
+
+_FIELDS = {"form", "id", "save", "skip"}
+_JUDGED = re.compile(rf"(?:{'|'.join(MEASURES)})\.[0-9]{{1,4}}")
 
 
 class LabelPages:
@@ -66,6 +72,7 @@ class LabelPages:
         """
         if self._labels is None:
             raise ValueError("this process asks for no labels")
+        only_known(given, lambda name: name in _FIELDS or _JUDGED.fullmatch(name) is not None)
         await self._labels.give(given.get("id", ""), {} if "skip" in given else _said(given))
 
 

@@ -31,7 +31,7 @@ from tracescore.web.api import Changes
 from tracescore.web.guard import COOKIE, Guard
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
-from tracescore.web.request import LARGEST_BODY, Request
+from tracescore.web.request import LARGEST_BODY, Request, only_known
 from tracescore.web.responses import html
 
 _log = logging.getLogger("tracescore.web")
@@ -188,6 +188,10 @@ class Pages:
                 return _message(413, "Too long", f"A login has at most {LARGEST_BODY} bytes.")
             text = body.decode(errors="replace")
         given = {name: values[0] for name, values in parse_qs(text, errors="replace").items()}
+        try:
+            only_known(given, {"token", "next"}.__contains__)
+        except ValueError as error:
+            return _message(400, "This is no login", f"{error}.")
         target = given.get("next", "/")
         if "token" not in given or not self._guard.token_allowed(given["token"]):
             return _ask_for_token(target, wrong="token" in given)

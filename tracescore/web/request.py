@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from tracescore.net.asgi import Receive, Scope, headers_of
@@ -37,3 +37,10 @@ class Request:
             if len(body) > most:
                 return None
         return body
+
+
+def only_known(fields: Collection[str], known: Callable[[str], bool]) -> None:
+    """Raises ValueError when a form has a field that no form of this page has: it is another one, or an older one."""
+    unknown = [name for name in fields if not known(name)]
+    if unknown:
+        raise ValueError(f"the fields of the form on this page expected; got {unknown[0][:40]!r} too")
