@@ -157,9 +157,7 @@ async def test_text_of_users_and_of_the_judge_is_shown_as_text(rig: Rig) -> None
     ],
     ids=["no such answer", "no such part", "far too many parts", "a huge number", "unknown fields", "long", "many"],
 )
-async def test_what_no_form_of_ours_sends_is_refused(
-    rig: Rig, answers: dict[str, str], status: int
-) -> None:
+async def test_what_no_form_of_ours_sends_is_refused(rig: Rig, answers: dict[str, str], status: int) -> None:
     await rig.labels.export(result())
     assert (await rig.send(answers)).status == status
     assert rig.labelled() == {}

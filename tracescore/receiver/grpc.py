@@ -20,7 +20,8 @@ from tracescore.net.listener import bind
 from tracescore.net.otlp_answers import retry_trailers
 from tracescore.net.wire import Envelope
 from tracescore.receiver import responses
-from tracescore.receiver.intake import PATIENCE, Intake, Relay, inflate
+from tracescore.receiver.inflate import inflate
+from tracescore.receiver.intake import PATIENCE, Intake, Relay
 from tracescore.receiver.refusals import Refused, Signal
 
 SERVICES: dict[str, Signal] = {
@@ -48,6 +49,7 @@ _GRACE = 5.0
 """Seconds that requests in flight have at shutdown; as for the other listeners."""
 
 
+_Answer = tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...], bytes]
 Context = grpc.aio.ServicerContext[bytes, bytes]
 Export = Callable[[AsyncIterator[bytes], Context], Awaitable[bytes]]
 ReadBody = Callable[[AsyncIterator[bytes]], Awaitable[bytes]]
@@ -119,14 +121,13 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
             return _refuse(intake, context, refused)
         metadata = context.invocation_metadata() or ()
         send = partial(relay.send_grpc, method, metadata, gzip=bool(encoding), remaining=context.time_remaining())
-        if intake.hold is not None and signal == "traces":
-            envelope = Envelope("grpc", method, _as_bytes(metadata), json=False, encoding=encoding)
-            rest = await intake.hold_back(intake.hold, envelope, plain)
-            if rest is None:
-                return responses.exported(signal, 0)
-            code, message, trailers, reply = await send(rest)
-        else:
-            code, message, trailers, reply = await intake.accept_beside(partial(send, plain), "grpc", signal, plain)
+        envelope = Envelope("grpc", method, _as_bytes(metadata), json=False, encoding=encoding)
+        try:
+            with intake.loops.passage(signal, plain) as passage:
+                code, message, trailers, reply = await _passed_on(intake, send, signal, envelope, plain)
+                passage.taken = code is grpc.StatusCode.OK
+        except Refused as refused:
+            return _refuse(intake, context, refused)
         if code is not grpc.StatusCode.OK:
             if code is grpc.StatusCode.UNAVAILABLE and not trailers:
                 trailers = retry_trailers(code, message, intake.retry_after)
@@ -134,6 +135,17 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
         return reply
 
     return export
+
+
+async def _passed_on(
+    intake: Intake, send: Callable[[bytes], Awaitable[_Answer]], signal: Signal, envelope: Envelope, plain: bytes
+) -> _Answer:
+    if intake.hold is None or signal != "traces":
+        return await intake.accept_beside(partial(send, plain), "grpc", signal, plain)
+    rest = await intake.hold_back(intake.hold, envelope, plain)
+    if rest is None:
+        return grpc.StatusCode.OK, "", (), responses.exported(signal, 0)
+    return await send(rest)
 
 
 def _refuse(intake: Intake, context: Context, refused: Refused) -> bytes:

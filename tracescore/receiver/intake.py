@@ -14,19 +14,20 @@ from typing import Any, Protocol, TypeVar, get_args
 import anyio
 import anyio.lowlevel
 from grpc import StatusCode
-from isal import isal_zlib
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
 from tracescore.config import ReceiverConfig
 from tracescore.errors import DecodeError, SpoolError
 from tracescore.model import RawLog, RawSpan
-from tracescore.net.wire import WINDOW_BITS, Envelope, Withheld, compress
+from tracescore.net.wire import Envelope, Withheld, compress
 from tracescore.otlp import json as otlp_json
 from tracescore.otlp.bounds import RequestLimits, TooMany
 from tracescore.otlp.partition import Alone, Ids, part
 from tracescore.otlp.split import Admits, Split, logs_in_steps, traces_in_steps
-from tracescore.receiver.refusals import RefusalReason, Refused, Signal, Wire, crowded, too_large
+from tracescore.receiver.inflate import inflate
+from tracescore.receiver.loops import Loops
+from tracescore.receiver.refusals import RefusalReason, Refused, Signal, Wire, crowded
 from tracescore.runtime import aside, in_slices
 
 _log = logging.getLogger("tracescore.receiver")
@@ -132,6 +133,7 @@ class Intake:
         self._at_work = 0
         """Bytes of inflated bodies that are being taken in."""
         self._limits = RequestLimits(settings.max_containers, settings.max_spans, settings.max_traces)
+        self.loops = Loops(settings.max_request, self._limits)
         self._metrics = _Metrics(registry)
 
     @property
@@ -275,40 +277,6 @@ async def _protobuf(signal: Signal, body: bytes) -> bytes:
         )
     convert = otlp_json.traces_to_protobuf if signal == "traces" else otlp_json.logs_to_protobuf
     return convert(body) if len(body) <= _SMALL else await aside(partial(convert, body))
-
-
-_MOST_MEMBERS = 64
-"""Each costs a copy of what follows it; exporters write one."""
-
-
-def inflate(body: bytes, encoding: str, max_size: int) -> bytes:
-    """The body without its content encoding (gzip, deflate; empty or identity: as it is).
-
-    Never holds more than `max_size` bytes, however far a small body would expand. Raises Refused.
-    """
-    if encoding in ("", "identity"):
-        if len(body) > max_size:
-            raise too_large(max_size)
-        return body
-    if encoding not in WINDOW_BITS:
-        raise Refused("unsupported_encoding", "content encoding: one of gzip, deflate and identity expected")
-    parts: list[bytes] = []
-    rest, room = body, max_size
-    while rest or not parts:  # a gzip file may have several members
-        inflater = isal_zlib.decompressobj(wbits=WINDOW_BITS[encoding])
-        try:
-            part = inflater.decompress(rest, room + 1)
-        except isal_zlib.error:  # type: ignore[misc]  # its stubs declare an instance
-            raise Refused("malformed", f"body: {encoding} data expected; got {len(body)} other bytes") from None
-        if len(part) > room:
-            raise too_large(max_size)
-        if not inflater.eof:
-            raise Refused("malformed", f"body: the {encoding} data ends too early, after {len(body)} bytes")
-        parts.append(part)
-        if len(parts) > _MOST_MEMBERS:
-            raise Refused("malformed", f"body: at most {_MOST_MEMBERS} {encoding} members expected")
-        rest, room = inflater.unused_data, room - len(part)
-    return b"".join(parts)
 
 
 class _Metrics:

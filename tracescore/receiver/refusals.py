@@ -25,6 +25,7 @@ RefusalReason = Literal[
     "disconnected",
     "unreachable",
     "no_destination",
+    "loop",
 ]
 
 
@@ -59,6 +60,8 @@ REFUSALS: dict[RefusalReason, RefusalStatus] = {
     # Where requests are passed on: nobody answers; the destination takes the other protocol only.
     "unreachable": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
     "no_destination": RefusalStatus(HTTPStatus.NOT_IMPLEMENTED, StatusCode.UNIMPLEMENTED),
+    # To come again is what they are refused for.
+    "loop": RefusalStatus(HTTPStatus.LOOP_DETECTED, StatusCode.FAILED_PRECONDITION),
 }
 """How each refusal is answered; a client that has gone gets no answer."""
 
