@@ -10,9 +10,9 @@ import pytest
 
 from tests.otlp import log, logs, span, traces
 from tracescore.errors import DecodeError
-from tracescore.otlp.bounds import DENSE, LOG, MOST_FIELDS, SMALL, SPAN, RequestLimits, TooMany, fits
+from tracescore.otlp.bounds import DENSE, LOG, SMALL, SPAN, RequestLimits, TooMany, fits
 from tracescore.otlp.json import MOST_ELEMENTS, traces_document_to_protobuf
-from tracescore.otlp.split import Split, SplitSteps, logs_in_steps, split_logs, split_traces, traces_in_steps
+from tracescore.otlp.split import logs_in_steps, split_logs, split_traces, traces_in_steps
 
 LIMITS = RequestLimits(containers=100, records=50, traces=10)
 EMPTY_RESOURCE, EMPTY_SCOPE, EMPTY_RECORD = b"\n\0", b"\x12\0", b"\x12\0"
@@ -26,7 +26,7 @@ def field(number: int, content: bytes) -> bytes:
     return bytes([number << 3 | 2]) + size + bytes([length]) + content
 
 
-def run(steps: SplitSteps) -> Split:
+def run(steps: Any) -> Any:
     while True:
         try:
             next(steps)
@@ -79,35 +79,35 @@ HUGE = {
     "attributes": b"\x4a\0",
     "events": b"\x5a\0",
     "links": b"\x6a\0",
-    "attributes of an event": field(11, b"\x1a\0" * (2 * MOST_FIELDS)),
-    "values of an array": field(9, field(2, field(5, b"\n\0" * (2 * MOST_FIELDS)))),
-    "values of a map in a map": field(9, field(2, field(6, field(1, field(2, field(6, b"\n\0" * 2 * MOST_FIELDS)))))),
+    "attributes of an event": field(11, b"\x1a\0" * SMALL),
+    "values of an array": field(9, field(2, field(5, b"\n\0" * SMALL))),
+    "values of a map in a map": field(9, field(2, field(6, field(1, field(2, field(6, b"\n\0" * SMALL)))))),
 }
 
 
 @pytest.mark.parametrize("content", HUGE.values(), ids=HUGE)
 def test_a_span_of_very_many_fields_is_rejected_and_the_others_are_kept(content: bytes) -> None:
     good = span(1).SerializeToString()
-    bad = span(2).SerializeToString() + (content if len(content) > SMALL else content * (MOST_FIELDS + 1))
+    bad = span(2).SerializeToString() + (content if len(content) > SMALL else content * SMALL)
     split = split_traces(field(1, field(2, field(2, bad) + field(2, good))), lambda _: True)
     assert (split.received, split.rejected, [each.span for each in split.spans]) == (2, 1, [good])
 
 
 def test_a_log_record_of_very_many_fields_is_rejected() -> None:
-    bad = log(1).SerializeToString() + field(5, field(5, b"\n\0" * (2 * MOST_FIELDS)))
+    bad = log(1).SerializeToString() + field(5, field(5, b"\n\0" * SMALL))
     split = split_logs(field(1, field(2, field(2, bad))), lambda _: True)
     assert (split.received, split.rejected) == (1, 1)
 
 
 def test_a_resource_of_very_many_fields_rejects_what_is_of_it() -> None:
-    body = field(1, field(1, b"\n\0" * (MOST_FIELDS + 1)) + field(2, field(2, span(1).SerializeToString())))
+    body = field(1, field(1, b"\n\0" * SMALL) + field(2, field(2, span(1).SerializeToString())))
     assert split_traces(body, lambda _: True).rejected == 1
 
 
 def test_a_long_text_is_no_reason_to_reject() -> None:
-    text = {"text": "\n\0" * (2 * MOST_FIELDS)}
-    assert fits(span(1, attrs=text).SerializeToString(), SPAN)
-    assert fits(log(1, attrs=text).SerializeToString(), LOG)
+    text = {"text": "\n\0" * SMALL}
+    assert run(fits(span(1, attrs=text).SerializeToString(), SPAN))
+    assert run(fits(log(1, attrs=text).SerializeToString(), LOG))
 
 
 def test_a_list_of_very_many_elements_in_json_is_refused_unread() -> None:

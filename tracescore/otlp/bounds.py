@@ -6,7 +6,7 @@ needs seconds and half a gigabyte. Counting stops at the limit: refusing costs l
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from typing import NamedTuple
 
 from tracescore.errors import DecodeError
@@ -24,8 +24,10 @@ UNLIMITED = RequestLimits(2**63, 2**63, 2**63)
 """For files, which somebody chose to read."""
 MOST_FIELDS = 100_000
 """Fields of one span, log record, resource or scope, nested ones included."""
-SMALL = 2**16
-"""Bytes below which a piece is parsed without having been counted: it cannot hold enough to matter."""
+SMALL = 2**20
+"""Bytes below which a piece is parsed without having been counted: it cannot hold enough for a pause."""
+_STEP = 5_000
+"""Fields that are counted before everybody else has a turn."""
 DENSE = 2**22
 """The same for the records of a request."""
 
@@ -46,8 +48,8 @@ RESOURCE: Layout = {1: _PAIR}
 SCOPE: Layout = {3: _PAIR}
 
 
-def check(body: bytes, limits: RequestLimits) -> None:
-    """Raises TooMany when an export request has too many containers, or so many records that parsing would be long.
+def check(body: bytes, limits: RequestLimits) -> Iterator[None]:
+    """Raises TooMany, in steps, when a request has too many containers, or so many records that parsing would be long.
 
     Where the wire is no protobuf counting ends: the parser will say so.
     """
@@ -60,12 +62,16 @@ def check(body: bytes, limits: RequestLimits) -> None:
             if scope == 2 and dense:
                 for _ in _fields(body, begin, stop):
                     records += 1
+                    if records % _STEP == 0:
+                        yield
                     if records > limits.records + limits.containers:
                         raise too_many("spans or log records", limits.records)
             if fields > limits.containers:
                 break
         if fields > limits.containers:
             raise too_many("resources and scopes", limits.containers)
+        if fields % _STEP == 0:
+            yield
 
 
 def too_many(what: str, limit: int) -> TooMany:
@@ -73,8 +79,9 @@ def too_many(what: str, limit: int) -> TooMany:
     return TooMany(f"body: at most {limit} {what} expected; send smaller batches")
 
 
-def fits(piece: bytes, layout: Layout) -> bool:
-    """Whether a piece has so few fields, at every depth, that it may be parsed."""
+def fits(piece: bytes, layout: Layout) -> Generator[None, None, bool]:
+    """Whether a piece has so few fields, at every depth, that it may be parsed; in steps."""
+    yield
     if len(piece) <= SMALL:
         return True
     count, open_ = 0, [(layout, 0, len(piece))]
@@ -84,6 +91,8 @@ def fits(piece: bytes, layout: Layout) -> bool:
             count += 1
             if count > MOST_FIELDS:
                 return False
+            if count % _STEP == 0:
+                yield
             if number in inner:
                 open_.append((inner[number], begin, stop))
     return True

@@ -24,10 +24,8 @@ from tracescore.otlp.bounds import (
     LOG,
     RESOURCE,
     SCOPE,
-    SMALL,
     SPAN,
     UNLIMITED,
-    Layout,
     RequestLimits,
     check,
     fits,
@@ -61,8 +59,8 @@ class Split:
 SplitSteps = Generator[None, None, Split]
 """Splits a request piece by piece, with a chance for everything else in between; returns the split at the end."""
 
-_STEP = 256
-"""Records in a step: some milliseconds."""
+_STEP, _LONG = 256, 2**14
+"""Records in a step: some milliseconds. One with more bytes is a step by itself."""
 
 
 def split_traces(body: bytes, admits: Admits) -> Split:
@@ -90,24 +88,19 @@ def traces_in_steps(body: bytes, admits: Admits, limits: RequestLimits = UNLIMIT
     A span without a trace id or span id is rejected: this is also what a logs request looks like from here.
     """
     spans: list[RawSpan] = []
-    received = rejected = since = 0
+    received = rejected = 0
     last: bytes | None = None
     trace_id, verdict = b"", None
     traces: set[bytes] = set()
+    if limits is not UNLIMITED:
+        yield from check(body, limits)
     for resource, scope, records in _groups(body, limits):
-        since += 1
-        if since >= _STEP:
-            since = 0
-            yield
+        yield
         received += len(records)
-        if not _sound(resource, scope):
+        if not (yield from _sound(resource, scope)):
             rejected += len(records)
             continue
         for record in records:
-            since += 1
-            if since >= _STEP:
-                since = 0
-                yield
             head = record[:18]
             if head != last:  # spans of one trace mostly stand together
                 plain = head.startswith(_TRACE_ID)
@@ -116,7 +109,8 @@ def traces_in_steps(body: bytes, admits: Admits, limits: RequestLimits = UNLIMIT
                 _count(traces, trace_id, verdict, limits)
             if verdict is False:
                 continue
-            span = _parsed(Span, record, SPAN) if verdict else None
+            fit = len(record) <= _LONG or (yield from fits(record, SPAN))
+            span = _parsed(Span, record) if verdict and fit else None
             if span is None or span.trace_id != trace_id or not _is_id(span.span_id, 8):
                 rejected += 1
                 continue
@@ -132,28 +126,24 @@ def logs_in_steps(body: bytes, admits: Admits, limits: RequestLimits = UNLIMITED
     A record without a trace id belongs to no trace: it is counted and ignored, not rejected.
     """
     logs: list[RawLog] = []
-    received = rejected = since = 0
+    received = rejected = 0
     traces: set[bytes] = set()
+    if limits is not UNLIMITED:
+        yield from check(body, limits)
     for resource, scope, records in _groups(body, limits):
-        since += 1
-        if since >= _STEP:
-            since = 0
-            yield
+        yield
         received += len(records)
-        if not _sound(resource, scope):
+        if not (yield from _sound(resource, scope)):
             rejected += len(records)
             continue
         for record in records:
-            since += 1
-            if since >= _STEP:
-                since = 0
-                yield
             trace_id = _trace_id(_LogId, record)
             valid = _is_id(trace_id, 16)
             if not any(trace_id) or (valid and not admits(trace_id)):
                 continue
             _count(traces, trace_id, valid, limits)
-            log = _parsed(LogRecord, record, LOG) if valid else None
+            fit = len(record) <= _LONG or (yield from fits(record, LOG))
+            log = _parsed(LogRecord, record) if valid and fit else None
             if log is None:
                 rejected += 1
                 continue
@@ -171,9 +161,7 @@ def _count(traces: set[bytes], trace_id: bytes, verdict: bool | None, limits: Re
 
 
 def _groups(body: bytes, limits: RequestLimits) -> Iterator[tuple[bytes, bytes, Any]]:
-    """(resource, scope, records) of a request, all still bytes."""
-    if limits is not UNLIMITED:
-        check(body, limits)
+    """(resource, scope, some of their records) of a request, all still bytes."""
     try:
         request: Any = Request.FromString(body)
     except message.DecodeError:
@@ -183,13 +171,16 @@ def _groups(body: bytes, limits: RequestLimits) -> Iterator[tuple[bytes, bytes, 
     for group in request.groups:
         resource = group.resource
         for scoped in group.scopes:
-            yield resource, scoped.scope, scoped.records
+            scope, records = scoped.scope, scoped.records
+            for at in range(0, max(1, len(records)), _STEP):
+                yield resource, scope, records[at : at + _STEP]
 
 
-def _sound(resource: bytes, scope: bytes) -> bool:
+def _sound(resource: bytes, scope: bytes) -> Generator[None, None, bool]:
     """Whether both parse, without which no span under them can be read."""
-    if not fits(resource, RESOURCE) or not fits(scope, SCOPE):
-        return False
+    for piece, layout in ((resource, RESOURCE), (scope, SCOPE)):
+        if len(piece) > _LONG and not (yield from fits(piece, layout)):
+            return False
     try:
         Resource.FromString(resource)
         InstrumentationScope.FromString(scope)
@@ -198,10 +189,8 @@ def _sound(resource: bytes, scope: bytes) -> bool:
     return True
 
 
-def _parsed(kind: type[Parsed], record: bytes, layout: Layout) -> Parsed | None:
+def _parsed(kind: type[Parsed], record: bytes) -> Parsed | None:
     """A span or log record parsed in full, so that decoding it later finds no surprise; None when that fails."""
-    if len(record) > SMALL and not fits(record, layout):
-        return None
     try:
         return kind.FromString(record)
     except message.DecodeError:

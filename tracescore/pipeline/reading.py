@@ -48,6 +48,7 @@ class ReadingStage:
         self._deduplication, self._report, self._sampler = deduplication, report, sampler
         self._redactor, self._defects = redactor, defects
         self._fairness = Fairness()
+        self._polite, self._was_behind = 0.0, False
 
     async def run(self, received_all: anyio.Event) -> None:
         """Reads what becomes complete until everything has been received, and what is then left; closes the queue."""
@@ -63,11 +64,13 @@ class ReadingStage:
                 await self._read_all(self._journal.closed(last=True))
 
     async def _read_all(self, closed: list[Closed]) -> None:
-        polite = time.monotonic() + _POLITE
+        if not self._was_behind:
+            self._polite = time.monotonic() + _POLITE
+        self._was_behind = self._journal.behind
         for batch in closed:
             read = []
             for raw in batch.traces:
-                await self._fairness.idle(until=polite)
+                await self._fairness.idle(until=self._polite)
                 read.append(await self._read(raw))
             try:
                 await self._journal.read(batch, read)

@@ -99,7 +99,8 @@ class Loops:
         try:
             plain = inflate(body, encoding, self._max_request)
             if not json:
-                check(plain, self._limits)
+                for _ in check(plain, self._limits):
+                    pass
             spans = _of_json(plain) if json else _of_protobuf(plain)
             return list({each for n, each in enumerate(spans) if n < _FIRST or each[-1:] < _SOME})
         except (TracescoreError, DecodeError, ValueError, TypeError, AttributeError):
