@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.http_serving import QuietHandler, http_serving
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def app_server() -> Iterator[AppServer]:
     """The app on a free port."""
     app = AppServer()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def _respond(self) -> None:
             sent = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
@@ -66,20 +66,5 @@ def app_server() -> Iterator[AppServer]:
 
         do_GET = do_POST = do_PUT = _respond  # noqa: N815 - http.server's names
 
-        def log_message(self, *_: object) -> None:
-            """Tests are quiet."""
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: object) -> None:
-            """Of a client that did not wait for a late answer."""
-
-    server = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    app.url = f"http://127.0.0.1:{server.server_port}"
-    try:
+    with http_serving(Handler) as app.url:
         yield app
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()

@@ -11,7 +11,7 @@ from tests.results import SettableClock
 from tracescore.config.gold import GoldConfig
 from tracescore.gold.results import ItemOutcome, Run
 from tracescore.gold.runner import GoldRunner
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.model import Evaluation, Interaction, Result, Score, Unscored
 
 JUDGE = "scripted"
@@ -38,7 +38,9 @@ async def evaluate(interaction: Interaction) -> Result:
 def runner(file: Path, target: Mapping[str, Any], clock: SettableClock | None = None, **settings: Any) -> GoldRunner:
     """The runner of the set in `file`, open, with its store beside it."""
     known = {"set": str(file), "store": str(file.parent / "runs"), "target": dict(target), "retries": 0} | settings
-    made = GoldRunner(GoldConfig.model_validate(known), None, Marks("salt"), JUDGE, evaluate, clock or SettableClock())
+    made = GoldRunner(
+        GoldConfig.model_validate(known), None, GoldTraceIds("salt"), JUDGE, evaluate, clock or SettableClock()
+    )
     made.open()
     return made
 

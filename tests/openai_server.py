@@ -121,6 +121,14 @@ class OpenAIServer:
         self._queue.extend(replies)
 
     @property
+    def settings(self) -> str:
+        """The sections of a configuration with this server as judge and embedder, without retries."""
+        return (
+            f"judge: {{kind: openai, model: m, base_url: '{self.url}', max_retries: 0}}\n"
+            f"embedder: {{kind: openai, model: e, base_url: '{self.url}'}}\n"
+        )
+
+    @property
     def prompts(self) -> list[str]:
         """The prompts that were asked, in order, without probes and embeddings."""
         return [request.prompt for request in self.requests if request.prompt and not request.is_probe]

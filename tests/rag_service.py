@@ -6,16 +6,15 @@ Its second release brings a stale price list along: what it answers stands in it
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from opentelemetry import context
 from opentelemetry.sdk.trace.export import SpanExporter
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from tests.http_serving import QuietHandler, http_serving
 from tests.sample_app import Asked, answer, provider
 from tracescore.demo.app import retrieve
 from tracescore.demo.documents import Document
@@ -114,8 +113,8 @@ def rag_service(*exporters: SpanExporter) -> Iterator[RagService]:
     """The app on a free port; an exporter per release, or none at all."""
     app = RagService(exporters)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Handler(QuietHandler):
+        def do_POST(self) -> None:  # noqa: N802 - http.server's name
             question = json.loads(self.rfile.read(int(self.headers["content-length"])))["question"]
             body = json.dumps(
                 app.answer(question, {key.lower(): value for key, value in self.headers.items()})
@@ -126,17 +125,9 @@ def rag_service(*exporters: SpanExporter) -> Iterator[RagService]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            """Tests are quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    app.url = f"http://127.0.0.1:{server.server_port}/ask"
-    try:
-        yield app
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
-        app.close()
+    with http_serving(Handler) as url:
+        app.url = f"{url}/ask"
+        try:
+            yield app
+        finally:
+            app.close()

@@ -12,7 +12,6 @@ import re
 import shutil
 import socket
 import subprocess
-import threading
 import time
 import urllib.error
 import urllib.request
@@ -20,13 +19,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlencode
 
 import pytest
 import yaml
+
+from tests.http_serving import QuietHandler, http_serving
 
 INSTALL = "apt-get install --no-install-recommends prometheus prometheus-alertmanager buildah mmdebstrap docker-compose"
 READY_SECONDS = 60
@@ -185,25 +185,15 @@ def webhook() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """A place Alertmanager can send to: its URL, and the alerts that have come."""
     came: list[dict[str, Any]] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Handler(QuietHandler):
+        def do_POST(self) -> None:  # noqa: N802 - http.server's name
             came.extend(json.loads(self.rfile.read(int(self.headers["content-length"])))["alerts"])
             self.send_response(200)
             self.send_header("content-length", "0")
             self.end_headers()
 
-        def log_message(self, *_: object) -> None:
-            """Tests are quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", came
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_serving(Handler) as url:
+        yield url, came
 
 
 @contextmanager

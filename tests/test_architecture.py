@@ -43,35 +43,12 @@ STAGES: dict[str, set[str]] = {
         *("assembly", "embedder", "evaluators", "exporters", "gold", "interactions", "judge", "otlp"),
         *("redaction", "sampling", "spool"),
     },
-    "web": {"pipeline"},
+    "web": {"calibration", "drift", "pipeline"},
     "demo": {"service"},
 }
 """What stages, and the places where they meet, import beside the ground; the service and the command line may any."""
 
-TWICE = {
-    "Admits",
-    "Asking",
-    "Change",
-    "Comparison",
-    "Contexts",
-    "Found",
-    "Group",
-    "Held",
-    "Kind",
-    "Labels",
-    "Outcome",
-    "Parsed",
-    "Population",
-    "Question",
-    "Reading",
-    "Report",
-    "Row",
-    "Sample",
-    "Service",
-    "State",
-    "Tally",
-    "Verdict",
-}
+TWICE = {"Found"}
 """Public type names that more than one module defines. The list only shrinks."""
 
 FREE = {"service", "cli", "__main__"}

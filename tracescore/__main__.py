@@ -1,7 +1,5 @@
 """The program: `tracescore`, or `python -m tracescore`."""
 
-from __future__ import annotations
-
 import signal
 from typing import NoReturn
 

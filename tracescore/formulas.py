@@ -4,8 +4,6 @@ Scores follow the formulas of RAGAS 0.4.3 where they agree with it (see the pari
 a number would be invented: nothing measured gives None, never 0, 1 or NaN.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """One line per event of the process's life: time, level, stage, and key=value pairs, never what users wrote."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

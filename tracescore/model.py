@@ -5,8 +5,6 @@ The flow of one trace through them:
     RawSpan, RawLog -> RawTrace -> Trace (Span, LogRecord) -> Interaction -> Result (Score | Unscored)
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -119,7 +117,6 @@ class Trace:
 
 
 # ---------------------------------------------------------------- interactions
-
 Lacking = Literal[
     "no_question",
     "no_answer",
@@ -128,6 +125,7 @@ Lacking = Literal[
     "redacted",
     "truncated",
     "partial_contexts",
+    "implausible",
     "app_error",
 ]
 """What an interaction lacks, or why what it holds cannot be used."""

@@ -4,8 +4,6 @@ Everything behind this point (generated questions, claims, quotes, explanations,
 The expressions are RE2's, whose time grows with the text and never with what is in it.
 """
 
-from __future__ import annotations
-
 import time
 import unicodedata
 from collections.abc import Callable, Iterator
@@ -60,7 +58,7 @@ class Redactor:
             history=tuple(replace(message, text=self.text(message.text)) for message in of.history),
             conversation_id=self.text(of.conversation_id),
             slices={key: self.text(value) for key, value in of.slices.items()},
-            attributes={key: self._value(value) for key, value in of.attributes.items()},
+            attributes={k: self.text(v) if isinstance(v, str) else v for k, v in of.attributes.items()},
         )
 
     def text(self, text: str) -> str:
@@ -68,9 +66,6 @@ class Redactor:
         for pattern in self._patterns:
             text = self._without(text, pattern)
         return text
-
-    def _value(self, value: Any) -> Any:
-        return self.text(value) if isinstance(value, str) else value
 
     def _without(self, text: str, pattern: _Pattern) -> str:
         kept: list[str] = []
@@ -83,9 +78,6 @@ class Redactor:
                 break
         pattern.replaced.inc(count)
         return "".join([*kept, text[at:]]) if count else text
-
-
-# ---------------------------------------------------------------- what is ready-made
 
 
 def _matches(pattern: Any, text: str) -> Spans:

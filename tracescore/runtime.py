@@ -8,8 +8,6 @@ also holds the error, or a future that keeps it, all that is a ring that only th
 keeps a future whose error passes on (await the call itself), and `drop_tracebacks` cuts what libraries keep.
 """
 
-from __future__ import annotations
-
 import ctypes
 import gc
 import resource

@@ -9,8 +9,6 @@ Every interaction that is kept carries the weight 1 / p of its own probability p
 and move with a rate limit without moving any mean.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
 import math
@@ -58,7 +56,7 @@ class Sampler:
         rule = next((rule for rule in self._settings.rules if matches(rule, interaction)), None)
         name, ratio = (rule.name, rule.ratio) if rule else (DEFAULT_RULE, self._settings.ratio)
         probability = self._probability(ratio, self._factor(interaction.trace_id))
-        self._limit.saw(ratio, self._clock())
+        self._limit.observe(ratio, self._clock())
         scored = self._position(bytes.fromhex(interaction.trace_id)) < probability
         self._decided.labels(name, "scored" if scored else "left_out").inc()
         return dataclasses.replace(interaction, weight=1.0 / probability, rule=name) if scored else None
@@ -121,7 +119,7 @@ class _RateLimit:
         rate = self._decayed(now)
         return min(1.0, self._per_second / rate) if rate > 0 else 1.0
 
-    def saw(self, ratio: float, now: float) -> None:
+    def observe(self, ratio: float, now: float) -> None:
         """Takes in an interaction that would be scored with probability `ratio`."""
         self._rate, self._at = self._decayed(now) + ratio / _MEMORY, max(now, self._at)
 

@@ -8,8 +8,6 @@ Listeners on the inside of the flow start before those outside it and stop after
 What was received is exported or counted, also when the process is told to stop.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Sequence
@@ -25,8 +23,9 @@ from tracescore.calibration.labelling import build_labelling
 from tracescore.config import Config
 from tracescore.drift import build_watch
 from tracescore.drift.family import Population
-from tracescore.exporters import Exporter, build_exporters, build_forwarder, build_hold
+from tracescore.exporters import Exporter, build_exporters, build_hold
 from tracescore.exporters.prometheus.exposition import Health, metrics_app
+from tracescore.exporters.relay.forward import Forwarder
 from tracescore.gold.traffic import build_gold
 from tracescore.gold.view import view
 from tracescore.interactions import content_switch
@@ -38,7 +37,7 @@ from tracescore.net.listener import address_of, bind, serving
 from tracescore.pipeline.defects import Defects
 from tracescore.pipeline.evaluating import EvaluatingStage
 from tracescore.pipeline.journal import Journal
-from tracescore.pipeline.ledger import Ledger, Snapshot
+from tracescore.pipeline.ledger import Ledger
 from tracescore.pipeline.queue import Queue
 from tracescore.pipeline.reader import TraceReader, build_assembly
 from tracescore.pipeline.reading import ReadingStage
@@ -78,7 +77,7 @@ class Service:
         self.scorer = Scorer(config, config.measures, registry, clock)
         self.gold = build_gold(config, self.scorer.judge.name, self._evaluate_gold, self.scorer.ready, registry, clock)
         self.assembly, deduplication = build_assembly(config, registry, steady), Deduplication(registry)
-        self.forwarder = build_forwarder(config, registry)
+        self.forwarder = Forwarder(config.exporters.forward, registry) if config.exporters.forward else None
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
         self.drift = build_watch(config, registry, clock, self._rescore, self._gold_fell)
         self.labelling = build_labelling(config, registry, clock)
@@ -91,7 +90,7 @@ class Service:
         self.journal = Journal(self.spool, config, parts, defects, steady)
 
         self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
-        admits = self.gold.besides(sampler.admits)
+        admits = self.gold.or_gold(sampler.admits)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
         choosing = (self.gold, deduplication, self.report, sampler, self.redactor)
         self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
@@ -134,26 +133,23 @@ class Service:
                     received_all.set()
             self.evaluating.shed()
             beside.cancel_scope.cancel()
-        self.ledger.say()
+        self.ledger.log_totals()
 
     # ---------------------------------------------------------------- parts that need others
 
     def _pages(self) -> Pages:
         return Pages(
             self.config.web,
-            self._counts,
+            lambda: self.ledger.snapshot(self.intake.spans_received),
             self.clock,
             self.registry,
             endpoints=self.endpoints,
             targets=self.config.drift.targets,
             switch=content_switch,
             changes=self.drift,
-            asked=self.labelling,
+            labelling=self.labelling,
             gold=partial(view, self.gold.runner) if self.gold.runner else None,
         )
-
-    def _counts(self) -> Snapshot:
-        return self.ledger.snapshot(self.intake.spans_received)
 
     def _gold_fell(self, population: Population) -> bool:
         return self.gold.runner is not None and self.gold.runner.fell(population[0])

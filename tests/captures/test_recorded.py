@@ -16,31 +16,11 @@ from tracescore.interactions.values import squeezed
 from tracescore.model import Interaction
 
 NOT_YET = {
-    "agno-agent-openllmetry",
-    "anthropic-genai",
-    "anthropic-openinference",
-    "autogen-own-and-openai-v2",
-    "autogen-swarm-openinference",
-    "crewai-two-tasks-openinference",
     "google-genai-otel-0.4-opt-in",
     "google-genai-otel-0.4-true-with-logs",
     "guardrails-openinference",
-    "haystack3-agent-openinference",
-    "haystack3-agent-otel",
-    "haystack3-rag-openinference",
-    "instructor-openinference",
-    "langgraph-no-model-openinference",
     "litellm-proxy-otel",
-    "llamaindex-agent-openinference",
     "llamaindex-agent-openllmetry",
-    "llamaindex-multi-agent-openinference",
-    "llamaindex-workflow-openinference",
-    "llamaindex-workflow-openllmetry",
-    "mastra-otel-exporter",
-    "openlit-langgraph",
-    "smolagents-code",
-    "strands-swarm",
-    "vercel-ai7-legacy",
 }
 """Set-ups that are not read right yet."""
 

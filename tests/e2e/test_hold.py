@@ -30,8 +30,7 @@ def settings(tmp_path: Path, judge: OpenAIServer, forward: str, more: str = "") 
         f"exporters: {{prometheus: {{listen: '127.0.0.1:0'}}, forward: {{{forward}, attach: hold{more}}}}}\n"
         f"spool: {{path: {tmp_path}/spool}}\n"
         "assembly: {idle: 200ms}\n"
-        f"judge: {{kind: openai, model: m, base_url: '{judge.url}', max_retries: 0}}\n"
-        f"embedder: {{kind: openai, model: e, base_url: '{judge.url}'}}\n"
+        f"{judge.settings}"
     )
 
 

@@ -186,8 +186,7 @@ def settings(judge: OpenAIServer, tmp_path: Path) -> str:
     return (
         f"{FREE_PORTS}assembly: {{idle: 100ms, orphan_idle: 2h, max_wait: 2h}}\n"
         f"spool: {{path: {tmp_path}/spool}}\n"
-        f"judge: {{kind: openai, model: m, base_url: '{judge.url}', max_retries: 0}}\n"
-        f"embedder: {{kind: openai, model: e, base_url: '{judge.url}'}}\n"
+        f"{judge.settings}"
     )
 
 

@@ -5,30 +5,22 @@ from __future__ import annotations
 import json
 import re
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-from tests.openai_server import OpenAIServer, openai_server
+from tests.openai_server import OpenAIServer
 from tests.running import FREE_PORTS, Running, run, serving
 from tests.sample_app import GOOD, answer, provider
-
-
-@pytest.fixture
-def judge() -> Iterator[OpenAIServer]:
-    with openai_server() as server:
-        yield server
 
 
 def settings(folder: Path, judge: OpenAIServer) -> str:
     return (
         f"{FREE_PORTS}assembly: {{idle: 200ms}}\nspool: {{path: '{folder}/spool'}}\n"
         f"drift: {{labels: {{path: '{folder}/labels', ratio: 1}}}}\n"
-        f"judge: {{kind: openai, model: m, base_url: '{judge.url}', max_retries: 0}}\n"
-        f"embedder: {{kind: openai, model: e, base_url: '{judge.url}'}}\n"
+        f"{judge.settings}"
     )
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import socket
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
-from tests.openai_server import OpenAIServer, Reply, openai_server, sensible
+from tests.openai_server import OpenAIServer, Reply, sensible
 from tests.otlp_sink import otlp_sink
 from tests.running import FREE_PORTS, Running, run, serving
 from tests.sample_app import GOOD, answer, provider
@@ -21,18 +20,8 @@ CAPTURES = Path(__file__).parent.parent / "captures"
 MEASURES = ("answer_relevancy", "completeness", "faithfulness")
 
 
-@pytest.fixture
-def judge() -> Iterator[OpenAIServer]:
-    with openai_server() as server:
-        yield server
-
-
 def settings(judge: OpenAIServer, more: str = "") -> str:
-    return (
-        f"{FREE_PORTS}assembly: {{idle: 200ms}}\n"
-        f"judge: {{kind: openai, model: m, base_url: '{judge.url}', max_retries: 0}}\n"
-        f"embedder: {{kind: openai, model: e, base_url: '{judge.url}'}}\n{more}"
-    )
+    return f"{FREE_PORTS}assembly: {{idle: 200ms}}\n{judge.settings}{more}"
 
 
 def ask(service: Running, count: int) -> None:

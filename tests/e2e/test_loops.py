@@ -12,18 +12,12 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from tests.gateway import RECORDINGS, recorded, without_scopes
-from tests.openai_server import OpenAIServer, openai_server
+from tests.openai_server import OpenAIServer
 from tests.otlp_sink import Sink, otlp_sink
 from tests.running import FREE_PORTS, Running, serving
 from tests.sample_app import GOOD, HALF, answer, provider
 
 SET_ASIDE = "tracescore_interactions_set_aside_total"
-
-
-@pytest.fixture
-def judge() -> Iterator[OpenAIServer]:
-    with openai_server() as server:
-        yield server
 
 
 @pytest.fixture
@@ -34,11 +28,7 @@ def sink() -> Iterator[Sink]:
 
 @pytest.fixture
 def service(tmp_path: Path, judge: OpenAIServer, sink: Sink) -> Iterator[Running]:
-    settings = (
-        f"{FREE_PORTS}assembly: {{idle: 100ms, orphan_idle: 200ms}}\n"
-        f"judge: {{kind: openai, model: m, base_url: '{judge.url}', max_retries: 0}}\n"
-        f"embedder: {{kind: openai, model: e, base_url: '{judge.url}'}}\n"
-    )
+    settings = f"{FREE_PORTS}assembly: {{idle: 100ms, orphan_idle: 200ms}}\n{judge.settings}"
     with serving(tmp_path, settings, "--otlp-out", sink.http) as running:
         yield running
 

@@ -29,8 +29,7 @@ def test_nobody_is_shown_what_the_patterns_find(tmp_path: Path) -> None:
             "assembly: {idle: 200ms}\n"
             "interactions: {tenant: [app.user]}\n"
             "redaction: {patterns: [email, card, phone], custom: {order: 'ZX-\\d+'}}\n"
-            f"judge: {{kind: openai, model: m, base_url: '{judge.url}', max_retries: 0}}\n"
-            f"embedder: {{kind: openai, model: e, base_url: '{judge.url}'}}\n"
+            f"{judge.settings}"
         )
         with serving(tmp_path, settings) as service:
             app = provider(OTLPSpanExporter(endpoint=f"http://{service.addresses['http']}/v1/traces"))

@@ -7,7 +7,6 @@ import sqlite3
 import stat
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ import pytest
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
 from tests import otlp
-from tests.openai_server import MODEL, OpenAIServer, Reply, by, openai_server, sensible
+from tests.openai_server import MODEL, OpenAIServer, Reply, by, sensible
 from tests.otlp_sink import otlp_sink
 from tests.running import FREE_PORTS, Running, serving
 from tests.sample_app import GOOD, Asked, answer, provider
@@ -24,17 +23,10 @@ MEASURES = ("answer_relevancy", "completeness", "faithfulness")
 SCORED = "tracescore_evaluations_total"
 
 
-@pytest.fixture
-def judge() -> Iterator[OpenAIServer]:
-    with openai_server() as server:
-        yield server
-
-
 def settings(judge: OpenAIServer, tmp_path: Path, more: str = "") -> str:
     return (
         f"{FREE_PORTS}assembly: {{idle: 200ms}}\ndrift: {{min_count: 3}}\nspool: {{path: {tmp_path}/spool}}\n"
-        f"judge: {{kind: openai, model: m, base_url: '{judge.url}', max_retries: 0}}\n"
-        f"embedder: {{kind: openai, model: e, base_url: '{judge.url}'}}\n{more}"
+        f"{judge.settings}{more}"
     )
 
 

@@ -7,7 +7,7 @@ import gzip
 import io
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -24,7 +24,7 @@ from prometheus_client import CollectorRegistry
 
 from tests.freeing import TEXT, is_freed_at_once
 from tests.otlp import Collected, log, logs, span, traces
-from tests.otlp_sink import Body, Sink, otlp_sink
+from tests.otlp_sink import Body, Sink
 from tracescore.config import ForwardConfig, ReceiverConfig
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.net.listener import address_of, bind, serving
@@ -47,18 +47,6 @@ METHODS = {
     for signal, package in {"traces": "trace", "logs": "logs", "metrics": "metrics"}.items()
 }
 SIGNALS = pytest.mark.parametrize("signal", BODIES)
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Sink]:
-    with otlp_sink() as sink:
-        yield sink
-
-
-@pytest.fixture
-def sink(running: Sink) -> Sink:
-    running.clear()
-    return running
 
 
 class Passing:

@@ -43,7 +43,7 @@ class Watcher:
 async def test_a_result_waits_for_a_full_disk_and_is_published_then(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracescore.pipeline.evaluating._PUBLISH", 0.01)
+    monkeypatch.setattr("tracescore.pipeline.evaluating._PUBLISH_GRACE", 0.01)
     monkeypatch.setattr("tracescore.spool.writer._RETRY", 0.01)
     really_write, attempts = File.write, iter(range(50))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.otlp import raw_span, span, trace_id, traces
-from tests.otlp_sink import Sink, otlp_sink
+from tests.otlp_sink import Sink
 from tests.results import NOW, relevancy, result
 from tracescore.config import ForwardConfig
 from tracescore.exporters.relay.forward import Forwarder
@@ -32,18 +32,6 @@ GRPC = Envelope(
 )
 JSON = Envelope("http", "/v1/traces?a=b", ((b"content-type", b"application/json"),), json=True, encoding="")
 DEADLINE = 30.0
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Sink]:
-    with otlp_sink() as sink:
-        yield sink
-
-
-@pytest.fixture
-def sink(running: Sink) -> Sink:
-    running.clear()
-    return running
 
 
 class Rig:

@@ -13,8 +13,8 @@ import pytest
 from tests.judging import EVIDENCE, SUPPORT, AnyEmbedder, Built, failure
 from tests.openai_server import OpenAIServer, Reply, openai_server, sensible
 from tests.scripted import interaction
-from tracescore import config
 from tracescore.config import EvaluatorsConfig
+from tracescore.config.types import Secret
 from tracescore.errors import UsageError
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge.operations import Vocabulary
@@ -205,7 +205,7 @@ async def test_the_key_goes_to_the_endpoint_and_nowhere_else(server, monkeypatch
     monkeypatch.setenv("JUDGE_KEY", "sk-very-secret")
     server.queue(Reply.error(401, "invalid_api_key", "Incorrect API key provided: sk-very-secret"))
     with caplog.at_level(logging.DEBUG):
-        async with Built(server, api_key=config.Secret(env="JUDGE_KEY")) as built:
+        async with Built(server, api_key=Secret(env="JUDGE_KEY")) as built:
             error = await failure(built.judge.session("k").claims("", "What a user wrote."))
     assert server.requests[0].headers["Authorization"] == "Bearer sk-very-secret"
     assert error.detail == "HTTP 401 invalid_api_key: not let in; check judge.api_key"
@@ -226,7 +226,7 @@ async def test_without_a_key_none_is_sent_whatever_the_environment_holds(server,
 def test_a_key_that_is_not_there_is_said_before_anything_starts(server, monkeypatch) -> None:
     monkeypatch.delenv("JUDGE_KEY", raising=False)
     with pytest.raises(UsageError, match=r"judge\.api_key: environment variable JUDGE_KEY is not set or empty"):
-        Built(server, api_key=config.Secret(env="JUDGE_KEY"))
+        Built(server, api_key=Secret(env="JUDGE_KEY"))
 
 
 # ---------------------------------------------------------------- long input

@@ -97,4 +97,30 @@ async def test_healthy_means_the_process_answers_and_ready_says_what_is_missing(
 async def test_everything_else_is_refused(listener: Listener, method: str, path: str, status: int) -> None:
     got, headers, _ = await listener.ask(path, method)
     assert got == status
-    assert headers.get("allow") == ("GET" if status == 405 else None)
+    assert headers.get("allow") == ("GET, HEAD" if status == 405 else None)
+
+
+@pytest.mark.parametrize(
+    ("accept", "openmetrics"),
+    [
+        ("application/openmetrics-text;q=0", False),
+        ("application/openmetrics-text;version=1.0.0;q=0.0, text/plain", False),
+        ("Application/OpenMetrics-Text; Version=1.0.0", True),
+        ("text/plain;version=1.0.0;q=0.3, application/openmetrics-text;version=1.0.0;q=0.9", True),
+        ("application/openmetrics-text;version=1.0.0;q=0.3, text/plain;version=1.0.0;q=0.9", False),
+        ("application/openmetrics-text;q=banana", False),
+    ],
+)
+async def test_media_types_have_no_case_and_a_weight_of_zero_is_a_no(
+    listener: Listener, accept: str, openmetrics: bool
+) -> None:
+    status, headers, _ = await listener.ask("/metrics", headers={"accept": accept})
+    assert status == 200
+    assert headers["content-type"].startswith("application/openmetrics-text") is openmetrics
+
+
+@pytest.mark.parametrize("path", ["/metrics", "/-/healthy"])
+async def test_head_gets_the_headers_alone(listener: Listener, path: str) -> None:
+    status, headers, body = await listener.ask(path, "HEAD")
+    assert (status, body) == (200, b"")
+    assert int(headers["content-length"]) > 0

@@ -27,7 +27,7 @@ class Pigeon(Delivering):
     name = "pigeon"
 
     def __init__(self) -> None:
-        super().__init__(kept=True)
+        super().__init__(durable=True)
         self.given: list[str] = []
 
     async def export(self, result: Result) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.freeing import TEXT, is_freed_at_once
-from tests.otlp_sink import Sink, otlp_sink
+from tests.otlp_sink import Sink
 from tests.results import NOW, relevancy, result
 from tests.servers import free_port
 from tests.timing import Hours
@@ -33,18 +33,6 @@ COUNTERS = {
     "dropped": "tracescore_exporters_otlp_dropped_total",
     "failed": "tracescore_exporters_otlp_failed_requests_total",
 }
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Sink]:
-    with otlp_sink() as sink:
-        yield sink
-
-
-@pytest.fixture
-def sink(running: Sink) -> Sink:
-    running.clear()
-    return running
 
 
 class Exporting:

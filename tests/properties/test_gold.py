@@ -14,7 +14,7 @@ from tracescore.formulas import mcnemar_p, sign_flip_p
 from tracescore.gold.items import GoldItem, load
 from tracescore.gold.targets.http import filled
 from tracescore.gold.targets.paths import text_at, texts_at
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=20),
@@ -26,15 +26,15 @@ STEPS = st.lists(st.sampled_from(["a", "answer", "0", "1", "*"]), min_size=1, ma
 
 @given(st.text(min_size=1), st.text(min_size=1))
 def test_every_replica_with_the_salt_knows_a_gold_trace_and_no_other_does(salt: str, other: str) -> None:
-    trace_id = bytes.fromhex(Marks(salt).new())
-    assert Marks(salt).known(trace_id)
-    assert Marks(other).known(trace_id) == (salt == other)
+    trace_id = bytes.fromhex(GoldTraceIds(salt).new())
+    assert GoldTraceIds(salt).is_gold(trace_id)
+    assert GoldTraceIds(other).is_gold(trace_id) == (salt == other)
 
 
 @given(st.lists(st.binary(min_size=16, max_size=16), max_size=50))
 def test_no_other_trace_is_taken_for_one(ids: list[bytes]) -> None:
-    marks = Marks("salt")
-    assert not any(marks.known(each) for each in ids)
+    trace_ids = GoldTraceIds("salt")
+    assert not any(trace_ids.is_gold(each) for each in ids)
 
 
 @given(JSON, STEPS)

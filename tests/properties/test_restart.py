@@ -34,7 +34,7 @@ class Sink(Delivering):
     name = "sink"
 
     def __init__(self, taken: dict[str, list[str]]) -> None:
-        super().__init__(kept=True)
+        super().__init__(durable=True)
         self.waiting: list[Result] = []
         self._taken = taken
 

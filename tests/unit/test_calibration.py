@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
-from tracescore.calibration.correction import LEAST_LABELS, Group, Label, Sample, calibrate, without
+from tracescore.calibration.correction import LEAST_LABELS, GroupScores, Label, LabelGroup, calibrate, without
 from tracescore.calibration.label_file import label_line, read_labels, report, sums_line
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.errors import UsageError
 
-GROUP = Group("faithfulness", "gpt", 2, "shop", "production", "retrieval")
+GROUP = LabelGroup("faithfulness", "gpt", 2, "shop", "production", "retrieval")
 
 
 def line(**fields) -> bytes:
@@ -31,24 +31,24 @@ def test_the_weight_of_a_label_is_one_over_both_probabilities_and_unknown_where_
 
 @pytest.mark.parametrize(("count", "told"), [(LEAST_LABELS - 1, False), (LEAST_LABELS, True)])
 def test_there_is_no_corrected_mean_under_100_effective_labels(count: int, told: bool) -> None:
-    found = calibrate(Sample(drawn(count)))
+    found = calibrate(GroupScores(drawn(count)))
     assert (found.corrected is not None) == told
     assert bool(found.why_not) != told
 
 
 def test_effective_labels_are_counted_by_weight() -> None:
-    found = calibrate(Sample(drawn(60) + drawn(60, pi_score=1.0)))
+    found = calibrate(GroupScores(drawn(60) + drawn(60, pi_score=1.0)))
     assert found.labels == 120
     assert found.corrected is None
     assert found.why_not == "72 effective labels; 100 are needed"
 
 
 def test_labels_of_unknown_probability_are_compared_but_correct_nothing() -> None:
-    found = calibrate(Sample(drawn(200, pi_label=None)))
+    found = calibrate(GroupScores(drawn(200, pi_label=None)))
     assert found.corrected is None
     assert "pi_label" in found.why_not
     assert found.difference.mean == pytest.approx(-0.5)
-    known = calibrate(Sample(drawn(150, label=0.5) + drawn(200, pi_label=None)))
+    known = calibrate(GroupScores(drawn(150, label=0.5) + drawn(200, pi_label=None)))
     assert known.labels == 150
     assert known.difference.mean == 0
     assert known.corrected is not None
@@ -59,9 +59,9 @@ def test_the_scores_of_many_answers_move_the_mean_that_labels_of_some_give() -> 
     score = rng.random(300)
     labels = [Label(s, float(s > 0.5), pi_score=1.0, pi_label=0.1) for s in score]
     low = WeightedSums(3_000, 3_000 * 0.3, 3_000, 3_000 * 0.3, 3_000 * 0.17)
-    assert calibrate(Sample(labels, low)).corrected.mean < calibrate(Sample(labels)).corrected.mean - 0.1
+    assert calibrate(GroupScores(labels, low)).corrected.mean < calibrate(GroupScores(labels)).corrected.mean - 0.1
     few = WeightedSums(10, 3, 10, 3, 1.7)
-    assert calibrate(Sample(labels, few)).corrected == calibrate(Sample(labels)).corrected
+    assert calibrate(GroupScores(labels, few)).corrected == calibrate(GroupScores(labels)).corrected
 
 
 def test_verdicts_are_counted_by_judge_and_people_and_people_need_not_say_why_a_claim_is_not_supported() -> None:
@@ -69,7 +69,7 @@ def test_verdicts_are_counted_by_judge_and_people_and_people_need_not_say_why_a_
         1 / 3, 1 / 3, ("supported", "contradicted", "not_found"), ("supported", "not_supported", "not_supported")
     )
     other = Label(1.0, 0.0, ("supported",), ("not_supported",))
-    found = calibrate(Sample([one, other]))
+    found = calibrate(GroupScores([one, other]))
     assert found.agreement.mean == pytest.approx(0.75)
     assert found.confusion == {
         ("supported", "supported"): 1,
@@ -80,8 +80,8 @@ def test_verdicts_are_counted_by_judge_and_people_and_people_need_not_say_why_a_
 
 
 def test_without_a_label_nothing_is_said() -> None:
-    assert calibrate(Sample(unlabelled=WeightedSums(9, 9, 9, 9, 9))) is None
-    assert list(report({GROUP: Sample()})) == ["No labels: nothing to compare the judge with."]
+    assert calibrate(GroupScores(unlabelled=WeightedSums(9, 9, 9, 9, 9))) is None
+    assert list(report({GROUP: GroupScores()})) == ["No labels: nothing to compare the judge with."]
 
 
 def test_sums_without_some_of_their_scores_are_those_of_the_others_and_nothing_where_that_cannot_be() -> None:
@@ -95,12 +95,12 @@ def test_what_is_written_is_read_as_it_was() -> None:
     label = Label(0.5, 1.0, ("supported", "not_found"), ("supported", "supported"), 0.1, 0.05)
     sums = WeightedSums(4.0, 2.0, 16.0, 8.0, 4.0)
     rows = [label_line(GROUP, label, trace_id="ab"), sums_line(GROUP, sums), label_line(GROUP, label)]
-    assert read_labels(json.dumps(row).encode() for row in rows) == {GROUP: Sample([label, label], sums)}
+    assert read_labels(json.dumps(row).encode() for row in rows) == {GROUP: GroupScores([label, label], sums)}
 
 
 def test_lines_by_hand_need_measure_score_and_label_and_others_are_never_put_together() -> None:
     found = read_labels([line(), b"", line(service="shop"), line(epoch=1)])
-    assert found[Group("completeness")].labels == [Label(0.5, 1.0)]
+    assert found[LabelGroup("completeness")].labels == [Label(0.5, 1.0)]
     assert len(found) == 3
 
 
@@ -139,7 +139,7 @@ def test_a_line_that_cannot_be_read_is_named_with_what_is_expected(text: bytes, 
     [(0.9, 0.5, "too kind"), (0.2, 0.6, "too strict"), (0.5, 0.5, "no difference that is sure")],
 )
 def test_the_report_says_to_which_side_the_judge_is_off(score: float, label: float, told: str) -> None:
-    lines = list(report({GROUP: Sample(drawn(150, score, label))}))
+    lines = list(report({GROUP: GroupScores(drawn(150, score, label))}))
     assert lines[0] == "faithfulness of shop production retrieval, judge gpt epoch 2"
     assert lines[1] == "  labelled answers 150 (effective 150)"
     assert lines[2].startswith(f"  judge {score:.3f}, people {label:.3f}: off by {score - label:+.3f} (")
@@ -148,13 +148,13 @@ def test_the_report_says_to_which_side_the_judge_is_off(score: float, label: flo
 
 
 def test_names_in_the_report_cannot_move_the_cursor_or_begin_a_line() -> None:
-    lines = list(report({GROUP._replace(service="a\x1b[31m\nb", judge="\r"): Sample(drawn(1, 0.5, 0.5))}))
+    lines = list(report({GROUP._replace(service="a\x1b[31m\nb", judge="\r"): GroupScores(drawn(1, 0.5, 0.5))}))
     assert all(line.isprintable() for line in lines)
 
 
 def test_the_report_shows_verdicts_as_a_table() -> None:
     label = Label(0.5, 0.5, ("supported", "not_found"), ("supported", "not_supported"))
-    lines = list(report({GROUP: Sample([label] * 3)}))
+    lines = list(report({GROUP: GroupScores([label] * 3)}))
     assert lines[3].startswith("  no corrected mean: no label says how likely")
     assert lines[4].startswith("  verdicts: agree 1.000 (")
     assert [row.split() for row in lines[5:]] == [

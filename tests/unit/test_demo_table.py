@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 from tests.web_results import result
-from tracescore.demo.questions import KINDS, Kind
+from tracescore.demo.questions import KINDS, AnswerKind
 from tracescore.demo.table import DemoTable, printable
-from tracescore.demo.tally import Tally
+from tracescore.demo.tally import DemoTally
 from tracescore.model import Measure, Result, Score, Unscored
 
-Means = dict[Kind, dict[Measure, float]]
+Means = dict[AnswerKind, dict[Measure, float]]
 
 WELL: Means = {
     "good": {"answer_relevancy": 0.8, "completeness": 0.9, "faithfulness": 0.95},
@@ -63,18 +63,18 @@ def scored(scores: dict[Measure, float], trace_id: str = "0" * 32, question: str
     ],
 )
 def test_when_the_scores_tell_the_kinds_apart(changes: Means, expected: list[str]) -> None:
-    tally = Tally()
+    tally = DemoTally()
     for kind, scores in (WELL | changes).items():
         tally.add(kind, scored(scores))
     assert tally.verdict() == expected
 
 
 def test_without_any_result_every_kind_is_missing() -> None:
-    assert len(Tally().verdict()) == 3
+    assert len(DemoTally().verdict()) == 3
 
 
 def test_means_are_over_the_scores_and_not_over_what_could_not_be_scored() -> None:
-    tally = Tally()
+    tally = DemoTally()
     tally.add("half", scored({"completeness": 0.5}))
     tally.add("half", scored({"completeness": 0.25}))
     tally.add("half", result((Unscored("completeness", "no_parts"),)))
@@ -83,7 +83,7 @@ def test_means_are_over_the_scores_and_not_over_what_could_not_be_scored() -> No
 
 
 def test_traces_of_the_user_do_not_enter_the_verdict() -> None:
-    tally = Tally()
+    tally = DemoTally()
     for kind, scores in WELL.items():
         tally.add(kind, scored(scores))
     for _ in range(50):
@@ -94,7 +94,7 @@ def test_traces_of_the_user_do_not_enter_the_verdict() -> None:
 def table(*, terminal: bool, exit_after: int | None = None, width: int = 120) -> tuple[DemoTable, StringIO]:
     written = StringIO()
     console = Console(file=written, force_terminal=terminal, width=width)
-    kinds: dict[str, Kind] = {f"{number:032x}": kind for number, kind in enumerate(KINDS)}
+    kinds: dict[str, AnswerKind] = {f"{number:032x}": kind for number, kind in enumerate(KINDS)}
     links = {"page": "http://127.0.0.1:40001/", "metrics": "http://127.0.0.1:40002/metrics"}
     return DemoTable(kinds.get, links, exit_after=exit_after, console=console), written
 

@@ -14,13 +14,13 @@ from tests.results import SettableClock, interaction
 from tests.states import reread
 from tracescore.drift.anchors import PASSES, Anchors, read_anchors, shift
 from tracescore.drift.diagnosis import PATTERNS, diagnose
-from tracescore.drift.observations import NAMES, Kind
+from tracescore.drift.observations import NAMES, DetectorKind
 from tracescore.errors import UsageError
 from tracescore.model import Result, Score, Unscored
 
 pytestmark = pytest.mark.anyio
 
-KIND = Kind("faithfulness", "baseline")
+KIND = DetectorKind("faithfulness", "baseline")
 
 
 class Judge:
@@ -68,7 +68,7 @@ class Rig:
 
     async def suspect(self) -> None:
         self.clock.now += 7_200
-        self.anchors.want(self.clock.now - 60)
+        self.anchors.request_pass(self.clock.now - 60)
         await self.until(self.anchors.passes + 1)
 
     def verdict(self, fall: float = 0.1) -> str:
@@ -118,8 +118,8 @@ async def test_items_are_scored_again_only_when_that_can_tell_something_new() ->
     async with rig.serving():
         await rig.until(PASSES)
         await rig.suspect()
-        rig.anchors.want(rig.clock.now - 3_600)  # that change was before the last pass
-        rig.anchors.want(rig.clock.now + 1)  # this one was after it, but the last pass is too recent
+        rig.anchors.request_pass(rig.clock.now - 3_600)  # that change was before the last pass
+        rig.anchors.request_pass(rig.clock.now + 1)  # this one was after it, but the last pass is too recent
         await anyio.wait_all_tasks_blocked()
     assert rig.anchors.passes == PASSES + 1
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.results import NOW, result
-from tracescore.drift.observations import Conversations, Kind, Observation, kinds, seen
+from tracescore.drift.observations import Conversations, DetectorKind, Observation, kind_scores, kinds
 from tracescore.model import Score, Unscored
 
-RELEVANCY, ANSWERED = Kind("answer_relevancy", "baseline"), Kind("answered", "baseline")
-COMPLETENESS, MULTIPART = Kind("completeness", "baseline"), Kind("completeness_multipart", "baseline")
-FAITHFULNESS = Kind("faithfulness", "baseline")
-AIMED = {name: Kind(name, "target") for name in ("answer_relevancy", "completeness", "faithfulness")}
+RELEVANCY, ANSWERED = DetectorKind("answer_relevancy", "baseline"), DetectorKind("answered", "baseline")
+COMPLETENESS, MULTIPART = DetectorKind("completeness", "baseline"), DetectorKind("completeness_multipart", "baseline")
+FAITHFULNESS = DetectorKind("faithfulness", "baseline")
+AIMED = {name: DetectorKind(name, "target") for name in ("answer_relevancy", "completeness", "faithfulness")}
 
 
 def test_a_committed_answer_is_seen_by_every_detector_that_reads_it() -> None:
@@ -20,18 +20,18 @@ def test_a_committed_answer_is_seen_by_every_detector_that_reads_it() -> None:
         Score("completeness", 0.5, details={"parts": 2}),
         Score("faithfulness", 0.9),
     )
-    assert seen(told) == {
+    assert kind_scores(told) == {
         RELEVANCY: 0.8, COMPLETENESS: 0.5, MULTIPART: 0.5, FAITHFULNESS: 0.9, ANSWERED: 1.0,
         AIMED["answer_relevancy"]: 0.8, AIMED["completeness"]: 0.5, AIMED["faithfulness"]: 0.9,
     }  # fmt: skip
 
 
 def test_a_question_of_one_part_is_none_of_several() -> None:
-    assert MULTIPART not in seen(result(Score("completeness", 0.5, details={"parts": 1})))
+    assert MULTIPART not in kind_scores(result(Score("completeness", 0.5, details={"parts": 1})))
 
 
 def test_zeros_of_evasions_stay_out_of_what_a_fall_is_looked_for_in() -> None:
-    told = seen(
+    told = kind_scores(
         result(
             Score("answer_relevancy", 0.0, label="noncommittal"),
             Score("completeness", 0.0, details={"parts": 2}),
@@ -42,12 +42,12 @@ def test_zeros_of_evasions_stay_out_of_what_a_fall_is_looked_for_in() -> None:
 
 
 def test_an_evasion_that_is_excluded_from_relevancy_is_one_all_the_same() -> None:
-    told = seen(result(Unscored("answer_relevancy", "abstained"), Score("completeness", 0.2)))
+    told = kind_scores(result(Unscored("answer_relevancy", "abstained"), Score("completeness", 0.2)))
     assert told == {ANSWERED: 0.0, AIMED["completeness"]: 0.2}
 
 
 def test_where_nothing_tells_whether_an_answer_evades_that_is_not_guessed() -> None:
-    told = seen(result(Unscored("answer_relevancy", "judge_timeout"), Score("completeness", 1.0)))
+    told = kind_scores(result(Unscored("answer_relevancy", "judge_timeout"), Score("completeness", 1.0)))
     assert told == {COMPLETENESS: 1.0, AIMED["completeness"]: 1.0}
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from tests.results import NOW
-from tracescore.drift.observations import Kind
+from tracescore.drift.observations import DetectorKind
 from tracescore.drift.releases import Releases
 
-KIND = Kind("completeness", "baseline")
+KIND = DetectorKind("completeness", "baseline")
 
 
 def filled(*releases: tuple[str, float, int]) -> Releases:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.results import result
-from tracescore.drift.scale import Scale, going_on
+from tracescore.drift.scale import Scale, next_scale
 from tracescore.model import EVALUATOR_VERSION as NOW
 
 OURS = Scale("embedded-v2", 0, NOW)
@@ -21,4 +21,4 @@ KNOWN: dict[str, tuple[Scale | None, bool]] = {
 
 @pytest.mark.parametrize(("known", "goes_on"), KNOWN.values(), ids=KNOWN.keys())
 def test_only_a_result_of_an_epoch_that_is_over_says_nothing(known: Scale | None, goes_on: bool) -> None:
-    assert going_on(known, result()) == (OURS if goes_on else None)
+    assert next_scale(known, result()) == (OURS if goes_on else None)

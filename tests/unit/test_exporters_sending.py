@@ -83,7 +83,7 @@ async def test_what_is_left_for_a_next_process_is_not_counted_as_dropped(kept: b
     for name in ("on its way", "waiting"):
         rig.put(name)
         await anyio.lowlevel.checkpoint()
-    await rig.queue.close(kept=kept)
+    await rig.queue.close(durable=kept)
     dropped = rig.registry.get_sample_value("tracescore_exporters_test_dropped_total", {"reason": "shutdown"})
     assert dropped == (0 if kept else 2)
     assert rig.registry.get_sample_value("tracescore_exporters_test_sent_total") == 0

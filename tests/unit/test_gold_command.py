@@ -15,7 +15,7 @@ from tracescore.config import Config
 from tracescore.config.gold import GoldConfig
 from tracescore.errors import UsageError
 from tracescore.evaluators.against_reference import ReferenceVerdict
-from tracescore.gold.report import Report, write
+from tracescore.gold.report import GoldReport, write
 from tracescore.judge.operations import Vocabulary
 
 
@@ -51,7 +51,9 @@ def answer(question: str) -> str:
     return ANSWERS.get(question, question)
 
 
-async def made(tmp_path: Path, *, wrong: int = 0, judge: str = "scripted", items: int = 12, **checks: Any) -> Report:
+async def made(
+    tmp_path: Path, *, wrong: int = 0, judge: str = "scripted", items: int = 12, **checks: Any
+) -> GoldReport:
     """A run of so many items of which so many are answered wrongly."""
     ANSWERS.clear()
     ANSWERS.update({f"q{number}": f"wrong {number}" for number in range(wrong)})

@@ -12,7 +12,7 @@ import pytest
 from tests.gold_runs import outcome, run
 from tracescore.errors import UsageError
 from tracescore.gold.compare import compare
-from tracescore.gold.report import FORMATS, Report, check_name, read_run, write
+from tracescore.gold.report import FORMATS, GoldReport, check_name, read_run, write
 
 HOSTILE = (
     "<script>alert(1)</script> | a | [x](javascript:y) `code` **bold**\n# Title\n---",
@@ -23,10 +23,10 @@ HOSTILE = (
 WRONG = outcome(1, 0.0, answer="no", claims=({"verdict": "FP", "text": "No."},))
 DONE = run([], 4, outcomes=(outcome(0, 1.0, answer="yes"), WRONG, outcome(2, None, detail="no answer within 60 s")))
 AGAINST = compare(DONE, [run([1.0, 1.0], 1)], "the pinned reference")
-REPORT = Report(DONE, 0.5, 0.02, AGAINST, ("factual: 0.500 is under 0.8",))
+REPORT = GoldReport(DONE, 0.5, 0.02, AGAINST, ("factual: 0.500 is under 0.8",))
 
 
-def files(report: Report, folder: Path) -> dict[str, str]:
+def files(report: GoldReport, folder: Path) -> dict[str, str]:
     for ending in FORMATS:
         write(report, folder / f"out{ending}")
     return {ending: (folder / f"out{ending}").read_text() for ending in FORMATS}
@@ -55,7 +55,7 @@ def test_junit_counts_wrong_answers_as_failures_and_missing_ones_as_errors(tmp_p
 def test_no_two_test_cases_of_junit_have_one_name(tmp_path: Path) -> None:
     checks = ("factual: 0.5 is under 0.8", "compare-with factual: fell from 0.9 to 0.5", "factual: 0.5 is under 0.9")
     alike = (replace(WRONG, id="a\x01", question="q"), replace(WRONG, id="a\x02", question="q"))
-    root = ET.fromstring(files(Report(replace(DONE, outcomes=alike), 0.5, 0.02, None, checks), tmp_path)[".xml"])
+    root = ET.fromstring(files(GoldReport(replace(DONE, outcomes=alike), 0.5, 0.02, None, checks), tmp_path)[".xml"])
     names = [(case.get("classname"), case.get("name")) for case in root.iter("testcase")]
     assert len(set(names)) == len(names) == 5
 
@@ -72,7 +72,7 @@ def test_text_of_others_stays_text(tmp_path: Path, hostile: str) -> None:
     bad = replace(WRONG, id=hostile, question=hostile, reference=hostile, answer=hostile, detail=hostile)
     other = replace(DONE.outcomes[2], id=f"{hostile}2", detail=hostile)
     named = replace(DONE, service=hostile, release=hostile, gold_set=hostile, outcomes=(bad, other))
-    text = files(Report(named, 0.1, 0.02, None, (hostile,)), tmp_path)
+    text = files(GoldReport(named, 0.1, 0.02, None, (hostile,)), tmp_path)
     root = ET.fromstring(text[".xml"])
     assert [case.tag for case in root.iter() if case.tag not in ("failure", "error")].count("testcase") == 3
     assert json.loads(text[".json"])["run"]["outcomes"][0]["question"].startswith(hostile[:4])

@@ -25,7 +25,7 @@ from tracescore.gold.results import Run, summary
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.model import Interaction, Result
 
 pytestmark = pytest.mark.anyio
@@ -159,7 +159,7 @@ async def test_so_many_questions_are_asked_side_by_side_and_no_more(tmp_path: Pa
         now -= 1
         return await evaluate(interaction)
 
-    of._asker = replace(of._asker, evaluate=crowded)
+    of._executor = replace(of._executor, evaluate=crowded)
     done = await made(of)
     assert (most, done.count("scored")) == (3, 9)
 
@@ -172,7 +172,7 @@ async def test_a_defect_costs_one_item(tmp_path: Path, caplog: pytest.LogCapture
             raise KeyError("secret")
         return await evaluate(interaction)
 
-    of._asker = replace(of._asker, evaluate=defective)
+    of._executor = replace(of._executor, evaluate=defective)
     done = await made(of)
     assert (done.state, done.reasons()) == ("done", {"internal_error": 1})
     assert "event=defect error=KeyError" in caplog.text
@@ -206,7 +206,7 @@ class Until:
 
 async def cut(of: GoldRunner, answers: int) -> list[str]:
     until = Until(of.target, answers)
-    of._asker = replace(of._asker, target=until)
+    of._executor = replace(of._executor, target=until)
     with pytest.raises(BaseExceptionGroup):
         await of.run("schedule")
     return until.asked
@@ -217,7 +217,7 @@ async def test_a_run_that_was_cut_goes_on_with_what_is_missing(tmp_path: Path) -
     first = await cut(runner(file, ECHO, concurrency=1, release="1"), 5)
     later = runner(file, ECHO, concurrency=1, release="1")
     rest = Until(later.target, 100)
-    later._asker = replace(later._asker, target=rest)
+    later._executor = replace(later._executor, target=rest)
     done = await made(later)
     assert sorted(first + rest.asked) == [f"i{number:02}" for number in range(8)]
     assert (done.state, done.trigger, len(done.outcomes)) == ("done", "schedule", 8)
@@ -327,8 +327,8 @@ def test_only_the_owner_can_read_the_store(tmp_path: Path) -> None:
 
 def test_of_the_releases_that_were_seen_the_newest_of_each_service_are_remembered(tmp_path: Path) -> None:
     store = Store(tmp_path / "runs")
-    store.saw(("shop", f"{number}", NOW + number) for number in range(5))
-    store.saw([("shop", "0", NOW + 9), ("quiet", "1", NOW - 9)])
+    store.add_releases(("shop", f"{number}", NOW + number) for number in range(5))
+    store.add_releases([("shop", "0", NOW + 9), ("quiet", "1", NOW - 9)])
     assert store.releases("shop") == ["0", "1", "2", "3", "4"]
     store.forget("faq", NOW, releases=3)
     assert store.releases("shop") == ["2", "3", "4"]
@@ -340,22 +340,22 @@ async def test_releases_that_are_seen_while_others_are_written_are_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
     of = runner(write_set(tmp_path / "s.jsonl"), ECHO, clock := SettableClock(), service="shop")
-    write = of.store.saw
+    write = of.store.add_releases
 
     def see(*releases: int) -> None:
         for each in releases:
             clock.now += 1
-            of.saw([interaction(service="shop", release=f"{each:04}")])
+            of.observe([interaction(service="shop", release=f"{each:04}")])
 
     def slowly(seen: Iterable[tuple[str, str, float]]) -> None:
         see(1_000, 1_001)
-        monkeypatch.setattr(of.store, "saw", write)
+        monkeypatch.setattr(of.store, "add_releases", write)
         if fails:
             raise UsageError("full")
         write(seen)
 
     see(*range(1_000))  # as many as are remembered
-    monkeypatch.setattr(of.store, "saw", slowly)
+    monkeypatch.setattr(of.store, "add_releases", slowly)
     with pytest.raises(UsageError) if fails else nullcontext():
         await of.refresh()
     await of.refresh()
@@ -369,7 +369,7 @@ async def test_a_new_release_is_told_once_and_only_where_it_is_a_reason_to_run(
 ) -> None:
     caplog.set_level("INFO")
     of = runner(write_set(tmp_path / "s.jsonl"), ECHO, service="shop", on_release=on_release)
-    of.saw(interaction(service="shop", release=f"{number}") for number in range(3))
+    of.observe(interaction(service="shop", release=f"{number}") for number in range(3))
     assert caplog.text.count("event=new_release") == told
     assert of.schedule.release == "2"
 
@@ -441,7 +441,7 @@ def test_without_a_store_of_its_own_results_lie_beside_the_spool(tmp_path: Path)
     settings = GoldConfig(
         set=str(write_set(tmp_path / "s.jsonl")), target=PythonTargetConfig(kind="python", callable="json:dumps")
     )
-    of = GoldRunner(settings, str(tmp_path / "spool"), Marks("salt"), "judge", evaluate)
+    of = GoldRunner(settings, str(tmp_path / "spool"), GoldTraceIds("salt"), "judge", evaluate)
     assert of.store_path == tmp_path / "spool.gold"
 
 

@@ -87,14 +87,14 @@ def test_a_clock_that_was_ahead_puts_nothing_off() -> None:
 
 def test_the_first_sight_of_a_new_release_is_a_reason_and_only_the_first() -> None:
     of = schedule()
-    assert not of.saw("shop", "1")
-    assert not of.saw("other", "2")
-    assert not of.saw("shop", "unknown")
+    assert not of.observe("shop", "1")
+    assert not of.observe("other", "2")
+    assert not of.observe("shop", "unknown")
     assert of.due(NOON) is None
-    assert of.saw("shop", "2")
+    assert of.observe("shop", "2")
     assert (of.due(NOON), of.release) == ("release", "2")
     of.began(NOON)
-    assert not of.saw("shop", "1")  # a rollback, or a rollout that goes on
+    assert not of.observe("shop", "1")  # a rollback, or a rollout that goes on
     assert (of.due(NOON), of.release) == (None, "1")
 
 
@@ -102,7 +102,7 @@ def test_runs_for_releases_keep_their_distance_and_the_newest_release_gets_the_n
     of = schedule()
     began = []
     for second in range(3 * 3600):
-        of.saw("shop", f"request-{second}")
+        of.observe("shop", f"request-{second}")
         if of.due(NOON + second) == "release":
             began.append((second, of.release))
             of.began(NOON + second)
@@ -113,31 +113,31 @@ def test_runs_for_releases_keep_their_distance_and_the_newest_release_gets_the_n
 def test_a_release_that_goes_on_answering_stays_known_however_many_others_do() -> None:
     of = schedule()
     for number in range(1_500):
-        assert of.saw("shop", f"request-{number}")
-        assert not of.saw("shop", "1")
-    assert of.saw("shop", "request-0")
+        assert of.observe("shop", f"request-{number}")
+        assert not of.observe("shop", "1")
+    assert of.observe("shop", "request-0")
 
 
 def test_a_run_for_another_reason_is_not_put_off_by_releases() -> None:
     of = schedule()
-    of.saw("shop", "2")
+    of.observe("shop", "2")
     of.began(NIGHT - 60)
-    of.saw("shop", "3")
+    of.observe("shop", "3")
     assert (of.due(NIGHT - 1), of.due(NIGHT)) == (None, "schedule")
 
 
 def test_a_clock_that_was_ahead_holds_no_release_back_for_longer() -> None:
     of = schedule()
-    of.saw("shop", "2")
+    of.observe("shop", "2")
     assert of.due(NOON + 24 * HOUR) == "release"
     of.began(NOON + 24 * HOUR)
-    of.saw("shop", "3")
+    of.observe("shop", "3")
     assert (of.due(NOON), of.due(NOON + 1800)) == (None, "release")
 
 
 def test_releases_start_nothing_where_they_are_not_to() -> None:
     of = schedule(on_release=False)
-    assert of.saw("shop", "2")
+    assert of.observe("shop", "2")
     assert of.due(NOON) is None
 
 

@@ -22,7 +22,7 @@ from tracescore.errors import TargetFailed, UsageError
 from tracescore.gold.items import GoldItem
 from tracescore.gold.targets import FAILED_BECAUSE, Target, build_target
 from tracescore.gold.targets.trace import TraceTarget
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.model import Interaction, Message
 
 pytestmark = pytest.mark.anyio
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.anyio
 HISTORY = (Message("user", "Hello."), Message("assistant", "Good day."))
 ITEM = GoldItem("1", 'What "is" {contexts} & {history}?', "It.", contexts=("P.", "Q."), history=HISTORY)
 TURNS = [{"role": "user", "content": "Hello."}, {"role": "assistant", "content": "Good day."}]
-TRACE = Marks("salt").new()
+TRACE = GoldTraceIds("salt").new()
 
 
 @pytest.fixture

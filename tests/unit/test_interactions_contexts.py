@@ -271,8 +271,8 @@ def test_takes_a_rendered_prompt_apart(name):
     ],
 )
 def test_questions_and_instructions_are_no_evidence(text):
-    assert prompt.evidence_in([Turn("system", text)]) == ""
-    assert prompt.evidence_in([Turn("user", text)]) == ""
+    assert prompt.evidence_in([Turn("system", text)]) == []
+    assert prompt.evidence_in([Turn("user", text)]) == []
 
 
 @pytest.mark.parametrize(

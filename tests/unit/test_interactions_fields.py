@@ -7,7 +7,8 @@ import json
 import pytest
 
 from tests.spans import SERVER, chain, chat, messages, read, retrieval, span, trace
-from tracescore.interactions.texts import answered, asked, replied
+from tracescore.interactions.answers import answered, replied
+from tracescore.interactions.questions import asked
 from tracescore.interactions.values import parse
 from tracescore.model import Interaction, Message, Trace
 

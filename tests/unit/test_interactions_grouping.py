@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.costs import grows_in_step
 from tests.shapes import PASSAGE as P1
 from tests.shapes import SHAPES, rag
 from tests.spans import CLIENT, SERVER, chain, chat, genai_spans, messages, read, retrieval, span, trace
+from tracescore import interactions
+from tracescore.config import InteractionsConfig
 from tracescore.model import Trace
 
 P2 = "A lost lock key costs 11 crowns."
@@ -160,7 +164,9 @@ def test_names_and_ids_copied_onto_every_span_make_no_step_of_it(copied):
         pytest.param(
             trace(span("GET /", {"http.route": "/"}, span("SELECT", {"db.system": "pg"}), kind=SERVER)), id="http"
         ),
-        pytest.param(trace(chain("find it", P1, retrieval("find it", P1), name="lookup")), id="retrieval-as-text"),
+        pytest.param(trace(chain("find it", [{"page_content": P1, "id": 1}], name="lookup")), id="list-of-documents"),
+        pytest.param(trace(chain("find it", P1, name="search", kind="TOOL")), id="tool"),
+        pytest.param(trace(chain("find it", "2 documents found", kind="RETRIEVER")), id="count-of-documents"),
         pytest.param(trace(chat("Rewrite the last message as a standalone question.\nIt?", "What?")), id="rewriting"),
         pytest.param(Trace("empty", ()), id="no-spans"),
     ],
@@ -237,18 +243,75 @@ def test_client_spans_below_a_model_call_change_nothing():
     assert outline(trace(chain("q", "a", call))) == [("rag", "q", "a")]
 
 
-@pytest.mark.parametrize("answer", [f"Yes. {P1} That is all there is to it.", f"As the manual says: {P1}", P1])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"Yes. {P1} That is all there is to it.",
+        f"As the manual says: {P1}",
+        P1,
+        f"{P1}\n\n{P2}",
+        f"**{P1}**",
+        f"Hi! {P2}",
+    ],
+)
 def test_an_answer_that_quotes_its_passage_is_an_interaction_also_without_a_model_call(answer):
     made = trace(chain("q?", answer, retrieval("q?", P1, P2)))
     assert outline(made) == [("rag", "q?", answer)]
 
 
-@pytest.mark.parametrize(
-    "output", [f"{P1}\n\n{P2}", f'[{{"page_content": "{P1}", "metadata": {{"source": "a b c"}}}}]']
-)
-def test_an_output_that_only_hands_on_the_passages_is_none(output):
+def test_an_output_that_is_a_list_of_documents_is_none():
+    output = f'[{{"page_content": "{P1}", "metadata": {{"source": "a b c"}}}}]'
     assert outline(trace(chain("q?", output, retrieval("q?", P1, P2)))) == []
 
 
-def test_an_output_that_is_the_only_passage_hands_it_on():
-    assert outline(trace(chain("q?", P1, retrieval("q?", P1)))) == []
+def test_an_output_that_is_word_for_word_the_only_passage_is_an_answer():
+    assert outline(trace(chain("q?", P1, retrieval("q?", P1)))) == [("rag", "q?", P1)]
+
+
+def retrieve_and_generate(answer: str | None):
+    made = chain("q?", answer, kind="RETRIEVER", name="retrieve_and_generate")
+    made.attributes.update({f"retrieval.documents.{n}.document.content": text for n, text in enumerate((P1, P2))})
+    return made
+
+
+def test_a_retrieval_that_came_with_an_answer_is_an_interaction():
+    [got] = read(trace(retrieve_and_generate("Yes, for 45 minutes.")))
+    assert (got.question, got.answer, got.contexts, got.state) == ("q?", "Yes, for 45 minutes.", (P1, P2), "complete")
+    assert got.slices["model_call"] == "no_model_call"
+    [inside] = read(trace(chain("q?", None, retrieve_and_generate("Yes, for 45 minutes."))))
+    assert (inside.span_id, inside.answer) == ("s1", "Yes, for 45 minutes.")
+
+
+@pytest.mark.parametrize("answer", [None, f"{P1}\n{P2}", "Found 2 documents."])
+def test_a_retrieval_that_only_hands_on_its_documents_is_none(answer):
+    assert read(trace(retrieve_and_generate(answer))) == []
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (trace(retrieval("q", P1)), "bare_retrieval"),
+        (trace(chain("find it", P1, name="search", kind="TOOL")), "tools_only"),
+        (trace(span("embeddings", {"gen_ai.operation.name": "embeddings"})), "indexing"),
+        (trace(chat("Rewrite the last message as a standalone question.\nIt?", "What?")), "no_answering_call"),
+        (trace(chain(None, None)), "no_question_and_answer"),
+        (trace(span("create_agent a", {"gen_ai.operation.name": "create_agent"})), "no_step"),
+        (trace(span("judge", {"openinference.span.kind": "EVALUATOR"})), "evaluators"),
+        (Trace("empty", ()), "spans_missing"),
+        (trace(rag("q", "a")), None),
+    ],
+)
+def test_a_trace_without_an_interaction_says_why(made: Trace, reason):
+    assert interactions.read(made, InteractionsConfig()).reason == reason
+
+
+def test_steps_of_one_turn_are_one_interaction_and_two_turns_are_two():
+    def step(*conversation, answer):
+        sent = json.dumps([{"role": role, "content": text} for role, text in conversation])
+        return chain(None, answer, chat(sent, answer), kind="AGENT", name="step")
+
+    first = step(("user", "q1"), answer="Let me look.")
+    second = step(("user", "q1"), ("assistant", "Let me look."), ("user", "Observation: 9"), answer="Nine.")
+    assert [(i.question, i.answer) for i in read(trace(span("run", {}, first, second)))] == [("q1", "Nine.")]
+    other = step(("user", "q1"), ("assistant", "Let me look."), ("user", "q2"), answer="Ten.")
+    assert [i.question for i in read(trace(span("run", {}, first, other)))] == ["q1", "q2"]

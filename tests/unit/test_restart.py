@@ -25,7 +25,7 @@ from tracescore.judge.epoch import Epochs
 from tracescore.model import Result
 from tracescore.pipeline import recovery
 from tracescore.service import Service
-from tracescore.spool.changes import Decided, Fact, Finished, Pieces, Reading, Totals, TraceRead
+from tracescore.spool.changes import Decided, Fact, Finished, Pieces, Totals, TraceRead, TracesRead
 from tracescore.spool.schema import add_checksum
 from tracescore.spool.state import Persisted, StateCodec
 
@@ -60,7 +60,7 @@ async def path(tmp_path: Path) -> Path:
     before.spool.start(lambda _: None)
     decided = Decided(scored.interaction.span_id, "complete", "done")
     trace = TraceRead(bytes.fromhex(scored.interaction.trace_id), 1, NOW, [decided])
-    before.spool.note(Reading([trace], ()))
+    before.spool.note(TracesRead([trace], ()))
     before.ledger.read(scored.interaction)
     before.spool.note(Finished(scored, []))
     before.ledger.finished(scored)
@@ -275,7 +275,7 @@ async def test_a_waiting_trace_that_cannot_be_read_again_is_lost_and_counted_and
     before.spool.note(Pieces([*tops, *below], [], NOW))
     waiting = Decided(tops[0].span_id.hex(), "complete", "waiting")
     read = [TraceRead(each.trace_id, 1, NOW, [waiting]) for each in tops]
-    before.spool.note(Reading(read, ()))
+    before.spool.note(TracesRead(read, ()))
     await before.spool.close()
     begun = service(tmp_path / "spool")
     await begun.journal.resume(begun.reader)
@@ -345,7 +345,7 @@ async def test_spans_kept_back_of_a_trace_that_was_read_go_on_at_a_restart_but_f
     before.spool.start(lambda _: None)
     before.spool.note(Pieces([raw_span(span(number)) for number in (1, 2)], [], NOW, [kept_back(1), kept_back(2)]))
     decided = [Decided(f"{2:016x}", "complete", "waiting")] if waits else []
-    before.spool.note(Reading([TraceRead(trace_id(1), 1, NOW, decided)], ()))
+    before.spool.note(TracesRead([TraceRead(trace_id(1), 1, NOW, decided)], ()))
     await before.spool.close()
     again = service(tmp_path / "spool")
     stored, released = again.spool.open(), dict[bytes, set[str]]()

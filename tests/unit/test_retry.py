@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracescore.net.otlp_answers import Taken, grpc_answer, http_answer, retry_info, retry_trailers
-from tracescore.net.retry import Backoff, may_pass, retry_after
+from tracescore.net.otlp_answers import OtlpOutcome, grpc_answer, http_answer, retry_info, retry_trailers
+from tracescore.net.retry import Backoff, is_transient, retry_after
 from tracescore.receiver.refusals import REFUSALS
 
 SECONDS = st.floats(0.01, 1_000)
@@ -59,7 +59,7 @@ def test_retry_after_is_seconds_or_a_date(headers: dict[str, str], seconds: floa
     ],
 )
 def test_otlp_over_http_comes_back_after_the_statuses_of_the_specification_alone(
-    taken: Taken, statuses: set[int]
+    taken: OtlpOutcome, statuses: set[int]
 ) -> None:
     assert {http_answer(status) for status in statuses} == {taken}
 
@@ -74,7 +74,9 @@ def test_otlp_over_grpc_comes_back_after_the_codes_of_the_specification_alone() 
 
 
 @pytest.mark.parametrize(("after", "taken"), [(None, "refused"), (0.0, "again"), (2.0, "again")])
-def test_an_exhausted_destination_is_asked_again_only_where_it_says_when(after: float | None, taken: Taken) -> None:
+def test_an_exhausted_destination_is_asked_again_only_where_it_says_when(
+    after: float | None, taken: OtlpOutcome
+) -> None:
     assert grpc_answer(grpc.StatusCode.RESOURCE_EXHAUSTED, after) == taken
 
 
@@ -96,4 +98,4 @@ def test_a_refusal_is_retryable_over_both_protocols_or_over_none() -> None:
 
 
 def test_an_api_that_is_not_otlp_may_take_a_request_after_any_trouble_of_its_own() -> None:
-    assert {status for status in range(200, 505) if may_pass(status)} == {408, 425, 429, *range(500, 505)}
+    assert {status for status in range(200, 505) if is_transient(status)} == {408, 425, 429, *range(500, 505)}

@@ -34,9 +34,9 @@ from tracescore.spool.changes import (
     Owing,
     PassedOn,
     Pieces,
-    Reading,
     Totals,
     TraceRead,
+    TracesRead,
     key_of,
 )
 from tracescore.spool.codec import brief, decode, encode
@@ -182,20 +182,22 @@ async def test_pieces_stay_until_nothing_needs_them(rig: Rig) -> None:
     await rig.commit(pieces())
     done = result(relevancy(0.5), number=1)
     waiting = Decided(done.interaction.span_id, "complete", "waiting", 2.0)
-    await rig.commit(Reading([TraceRead(trace_id(1), 1, NOW, [waiting])], []))
-    await rig.commit(Reading([], [Gone(trace_id(1), 1, NOW, array("Q", [1]))]))
+    await rig.commit(TracesRead([TraceRead(trace_id(1), 1, NOW, [waiting])], []))
+    await rig.commit(TracesRead([], [Gone(trace_id(1), 1, NOW, array("Q", [1]))]))
     assert count(rig, "pieces") == 1, "the interaction still waits for the judge"
     await rig.commit(pieces(number=2))
     await rig.commit(Finished(done, []))
     assert count(rig, "pieces") == 1, "what came after the trace was let go is another trace"
-    await rig.commit(Reading([TraceRead(trace_id(1), 4, NOW, [])], [Gone(trace_id(1), 4, NOW, array("Q", [1, 2]))]))
+    await rig.commit(TracesRead([TraceRead(trace_id(1), 4, NOW, [])], [Gone(trace_id(1), 4, NOW, array("Q", [1, 2]))]))
     assert count(rig, "pieces") == 0
 
 
 async def test_an_interaction_that_waits_is_read_from_what_it_was_read_from(rig: Rig) -> None:
     rig.start()
     await rig.commit(pieces(1))
-    await rig.commit(Reading([TraceRead(trace_id(1), 1, NOW, [Decided("a", "complete", "waiting", 4.0, "beta")])], []))
+    await rig.commit(
+        TracesRead([TraceRead(trace_id(1), 1, NOW, [Decided("a", "complete", "waiting", 4.0, "beta")])], [])
+    )
     await rig.commit(pieces(2))
     await rig.spool.close()
     file, stored = reopened(rig.path)
@@ -221,8 +223,8 @@ def count(rig: Rig, table: str) -> int:
 async def test_a_lost_interaction_ends_and_lets_its_pieces_go(rig: Rig) -> None:
     rig.start()
     await rig.commit(pieces())
-    await rig.commit(Reading([TraceRead(trace_id(1), 1, NOW, [Decided("a", "complete", "waiting")])], []))
-    await rig.commit(Reading([], [Gone(trace_id(1), 1, NOW, array("Q"))]))
+    await rig.commit(TracesRead([TraceRead(trace_id(1), 1, NOW, [Decided("a", "complete", "waiting")])], []))
+    await rig.commit(TracesRead([], [Gone(trace_id(1), 1, NOW, array("Q"))]))
     await rig.commit(Lost(trace_id(1), "a"))
     assert count(rig, "pieces") == 0
 
@@ -278,8 +280,8 @@ async def test_what_is_remembered_of_finished_traces_is_bounded_in_time(rig: Rig
     read = [
         TraceRead(trace_id(n), 2, NOW, [Decided("a", "complete", "waiting" if n == 1 else "left_out")]) for n in (1, 2)
     ]
-    await rig.commit(Reading(read, []))
-    await rig.commit(Reading([], [Gone(trace_id(n), 3, NOW, array("Q", [n])) for n in (1, 2)]))
+    await rig.commit(TracesRead(read, []))
+    await rig.commit(TracesRead([], [Gone(trace_id(n), 3, NOW, array("Q", [n])) for n in (1, 2)]))
     await rig.commit(Totals(b"{}", 4, NOW + 3000, NOW, keep=1))
     assert (count(rig, "traces"), count(rig, "interactions")) == (2, 2)
     await rig.commit(Totals(b"{}", 5, NOW + 3601, NOW, keep=1))
@@ -574,7 +576,7 @@ async def test_at_its_full_size_it_has_no_room_but_results_are_still_written(tmp
         await rig.commit(pieces(number, size=50_000))
     await rig.commit(Finished(result(relevancy(0.5)), []), "result")
     assert rig.effects[-1] == "result"
-    await rig.commit(Reading([], [Gone(trace_id(1), number, NOW, array("Q"))]))
+    await rig.commit(TracesRead([], [Gone(trace_id(1), number, NOW, array("Q"))]))
     assert rig.spool.room(), "what is deleted is room again"
     await rig.spool.close()
 

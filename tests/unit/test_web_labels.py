@@ -32,7 +32,7 @@ class Rig:
         self.labels.open()
         self.app = Pages(
             web or WebConfig(), lambda: LEDGER, lambda: NOW, registry,
-            endpoints={}, targets={}, switch=content_switch, asked=self.labels if asking else None,
+            endpoints={}, targets={}, switch=content_switch, labelling=self.labels if asking else None,
         )  # fmt: skip
 
     async def answer(self, **headers: str) -> Reply:

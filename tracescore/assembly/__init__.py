@@ -23,13 +23,13 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
-from tracescore.assembly.held import NEVER, Held, log_number, number
+from tracescore.assembly.held import NEVER, HeldTrace, log_number, number
 from tracescore.assembly.markers import patterns
 from tracescore.assembly.memory import Memory, contains
 from tracescore.config import AssemblyConfig
@@ -53,8 +53,8 @@ class Assembly:
         self._settings, self._patterns, self._clock = settings, patterns(markers), clock
         self._gone: list[tuple[bytes, array[int]]] = []
         self._metrics = _Metrics(registry)
-        self._open: dict[bytes, Held] = {}
-        self._closed: OrderedDict[bytes, Held] = OrderedDict()  # in order of closing
+        self._open: dict[bytes, HeldTrace] = {}
+        self._closed: OrderedDict[bytes, HeldTrace] = OrderedDict()  # in order of closing
         self._memory = Memory(settings.max_held // 8, self._metrics.evictions["ids"])
         self._ready: list[RawTrace] = []
         self.behind = False
@@ -68,7 +68,7 @@ class Assembly:
             ("kept_bytes", "Bytes held for them.", lambda: self._closed_bytes),
             ("remembered_traces", "Closed traces of which only ids are known.", lambda: len(self._memory)),
         ):
-            self._metrics.show(name, meaning, read)
+            Gauge(f"tracescore_assembly_{name}", meaning, registry=registry).set_function(read)
 
     @property
     def open_traces(self) -> int:
@@ -85,18 +85,18 @@ class Assembly:
 
     def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> None:
         """Adds pieces. Never refuses: whoever acknowledges them asks for `room` first."""
-        self._metrics.took(len(spans), len(logs), *self._took(spans, logs, self._clock()))
+        self._metrics.count_pieces(len(spans), len(logs), *self._add_pieces(spans, logs, self._clock()))
 
     def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:
         """Adds pieces that an earlier process took `at` (Unix seconds), counted them and closed no trace with them.
 
         No time of an earlier process is in the future here, though the clock may have been set back since.
         """
-        self._metrics.resumed(self._took(spans, logs, min(at, self._clock()))[0])
+        self._metrics.waiting.inc(self._add_pieces(spans, logs, min(at, self._clock()))[0])
 
     def resume_closed(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], closed_at: float) -> None:
         """Adds the pieces of one trace that an earlier process closed and handed out; oldest traces first."""
-        held = Held((spans[0] if spans else logs[0]).trace_id)
+        held = HeldTrace((spans[0] if spans else logs[0]).trace_id)
         self._add(held, spans, logs)
         held.fresh, held.marked, held.closed_at = 0, True, min(closed_at, self._clock())
         self._closed[held.trace_id] = held
@@ -106,7 +106,7 @@ class Assembly:
         """Remembers the pieces of a trace that an earlier process let go `at`; oldest traces first."""
         self._memory.resume(trace_id, ids, min(at, self._clock()))
 
-    def _took(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float) -> tuple[int, int]:
+    def _add_pieces(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float) -> tuple[int, int]:
         """Adds pieces; how many of the spans and of the log records were new."""
         new_spans = new_logs = 0
         traces: dict[bytes, tuple[list[RawSpan], list[RawLog]]] = {}
@@ -115,7 +115,7 @@ class Assembly:
         for log in logs:
             traces.setdefault(log.trace_id, ([], []))[1].append(log)
         for trace_id, pieces in traces.items():
-            held = self._open.get(trace_id) or self._closed.get(trace_id) or Held(trace_id)
+            held = self._open.get(trace_id) or self._closed.get(trace_id) or HeldTrace(trace_id)
             size, fresh, lines = held.size, held.fresh, len(held.logs)
             held.marked = held.marked or self._has_marker(*pieces)
             if self._add(held, *pieces):
@@ -123,7 +123,7 @@ class Assembly:
                 new_logs += len(held.logs) - lines
                 self._keep_open(held, size, now)
             elif trace_id not in self._open and trace_id not in self._closed:
-                self._let_go(trace_id)  # nothing but repeats of what was let go before
+                self._note_gone(trace_id)  # nothing but repeats of what was let go before
         while self._closed and self._open_bytes + self._closed_bytes > self._settings.max_held:
             self._forget_oldest(now)
             self._metrics.evictions["spans"].inc()
@@ -149,7 +149,7 @@ class Assembly:
             forgotten += 1
         self.behind = _AT_ONCE in (looked, forgotten)
         self._memory.expire(now)
-        return self._hand_out()
+        return self._take_ready()
 
     def _outlived(self, now: float) -> bool:
         """Whether the trace that was closed first has been kept long enough."""
@@ -166,9 +166,9 @@ class Assembly:
         for held in list(islice(self._open.values(), _AT_ONCE)):
             self._close(held, "shutdown", now)
         self.behind = bool(self._open)
-        return self._hand_out()
+        return self._take_ready()
 
-    def _add(self, held: Held, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> bool:
+    def _add(self, held: HeldTrace, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> bool:
         """Adds pieces to their trace; whether there was news."""
         read = self._memory.ids(held.trace_id)
         news = False
@@ -180,7 +180,7 @@ class Assembly:
                 news |= held.add_log(log)
         return news
 
-    def _keep_open(self, held: Held, size: int, now: float) -> None:
+    def _keep_open(self, held: HeldTrace, size: int, now: float) -> None:
         """Puts a trace that got news among the open ones; `size` is what it had before."""
         if held.trace_id in self._open:
             self._open_bytes += held.size - size
@@ -197,14 +197,14 @@ class Assembly:
         else:
             self._schedule(held)
 
-    def _deadline(self, held: Held) -> tuple[float, ClosedBy]:
+    def _deadline(self, held: HeldTrace) -> tuple[float, ClosedBy]:
         """When the trace is closed if nothing more comes, and as what."""
         complete = held.complete()
         quiet = held.last + (self._settings.idle if complete else self._settings.orphan_idle)
         cap = held.first + self._settings.max_wait
         return (cap, "max_wait") if cap < quiet else (quiet, "complete" if complete else "quiet")
 
-    def _schedule(self, held: Held) -> None:
+    def _schedule(self, held: HeldTrace) -> None:
         """Sees to it that `due` looks at the trace no later than its deadline.
 
         A deadline that has moved back costs nothing here: the entry there is looked at first and renewed.
@@ -214,7 +214,7 @@ class Assembly:
             held.scheduled = at
             heapq.heappush(self._heap, (at, held.trace_id))
 
-    def _close(self, held: Held, closed_by: ClosedBy, now: float) -> None:
+    def _close(self, held: HeldTrace, closed_by: ClosedBy, now: float) -> None:
         del self._open[held.trace_id]
         self._open_bytes -= held.size
         held.scheduled = NEVER
@@ -224,7 +224,7 @@ class Assembly:
             self._ready.append(held.trace(closed_by))
         if closed_by == "evicted":
             self._memory.add(held, now)
-            self._let_go(held.trace_id)
+            self._note_gone(held.trace_id)
         else:
             held.closed_at = now
             self._closed[held.trace_id] = held
@@ -241,19 +241,19 @@ class Assembly:
         _, held = self._closed.popitem(last=False)
         self._closed_bytes -= held.size
         self._memory.add(held, now)
-        self._let_go(held.trace_id)
+        self._note_gone(held.trace_id)
 
-    def _let_go(self, trace_id: bytes) -> None:
+    def _note_gone(self, trace_id: bytes) -> None:
         self._gone.append((trace_id, self._memory.ids(trace_id)))
 
-    def _hand_out(self) -> list[RawTrace]:
+    def _take_ready(self) -> list[RawTrace]:
         ready, self._ready = self._ready, []
         return ready
 
 
-def put_together(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> RawTrace:
+def assemble(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> RawTrace:
     """The trace that all pieces of one trace make, in whatever order they are given."""
-    held = Held((spans[0] if spans else logs[0]).trace_id)
+    held = HeldTrace((spans[0] if spans else logs[0]).trace_id)
     for span in spans:
         held.add_span(span)
     for log in logs:
@@ -275,7 +275,6 @@ class _Metrics:
             family = Counter(f"tracescore_assembly_{name}", meaning, [label], registry=registry)
             return {value: family.labels(value) for value in values}
 
-        self._registry = registry
         self._spans = counter("spans", "Spans of admitted traces taken in, repeats included.")
         self._logs = counter("log_records", "Log records of admitted traces taken in, repeats included.")
         self._duplicate_spans = counter("duplicate_spans", "Spans with an id that had come before in their trace.")
@@ -284,7 +283,7 @@ class _Metrics:
         self._dropped = counters("dropped_traces", "Traces closed and not handed on.", "reason", "no_marker")
         self._dropped_spans = counters("dropped_spans", "Spans of dropped traces.", "reason", "no_marker")
         self._closed = counters("closed_traces", "Traces closed, by what closed them.", "closed_by", *CLOSED_BY)
-        self._waiting = Gauge(
+        self.waiting = Gauge(
             "tracescore_assembly_waiting_spans", "Spans in open traces that have not been read.", registry=registry
         )
         self.reopened = counter("reopened_traces", "Traces opened again by news after they were closed.")
@@ -295,26 +294,18 @@ class _Metrics:
             *("spans", "ids"),
         )
 
-    def show(self, name: str, meaning: str, read: Callable[[], float]) -> None:
-        """Adds a gauge that is read when it is scraped."""
-        Gauge(f"tracescore_assembly_{name}", meaning, registry=self._registry).set_function(read)
-
-    def resumed(self, new_spans: int) -> None:
-        """Shows spans that were counted before."""
-        self._waiting.inc(new_spans)
-
-    def took(self, spans: int, logs: int, new_spans: int, new_logs: int) -> None:
+    def count_pieces(self, spans: int, logs: int, new_spans: int, new_logs: int) -> None:
         """Counts pieces that came."""
         self._spans.inc(spans)
         self._duplicate_spans.inc(spans - new_spans)
-        self._waiting.inc(new_spans)
+        self.waiting.inc(new_spans)
         self._logs.inc(logs)
         self._duplicate_logs.inc(logs - new_logs)
 
     def closed_as(self, closed_by: ClosedBy, fresh: int, marked: bool) -> None:
         """Counts a trace that was closed, and its spans that had not been counted as read or dropped."""
         self._closed[closed_by].inc()
-        self._waiting.dec(fresh)
+        self.waiting.dec(fresh)
         if marked:
             self._read.inc(fresh)
         else:

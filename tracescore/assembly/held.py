@@ -1,7 +1,5 @@
 """The pieces of one trace, and what can be said of them at any moment in O(1)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from hashlib import blake2b
 
@@ -17,7 +15,7 @@ TRACE_OVERHEAD = 800
 NEVER = float("inf")
 
 
-class Held:
+class HeldTrace:
     """The pieces of one trace, open or lately closed."""
 
     __slots__ = (

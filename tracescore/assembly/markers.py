@@ -1,7 +1,5 @@
 """Finds the markers of GenAI conventions in the raw bytes of spans and log records."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -8,7 +8,7 @@ from collections import OrderedDict
 
 from prometheus_client import Counter
 
-from tracescore.assembly.held import Held
+from tracescore.assembly.held import HeldTrace
 from tracescore.model import REMEMBERED_TRACES
 
 REMEMBERED_SECONDS = 3600.0
@@ -33,7 +33,7 @@ class Memory:
         """The pieces of a trace that have been read and let go, in order."""
         return self._traces.get(trace_id, _NOTHING)[1]
 
-    def add(self, held: Held, now: float) -> None:
+    def add(self, held: HeldTrace, now: float) -> None:
         """Adds the ids of a trace, beside those that are remembered of it."""
         _, known = self._pop(held.trace_id)
         self.resume(held.trace_id, array("Q", sorted({*known, *held.ids()})), now)

@@ -4,8 +4,6 @@ Labels count towards a mean only when it is known how likely each answer was to 
 picked because they looked bad say nothing about the others.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +31,7 @@ _AGREES = {"contradicted": "not_supported", "not_found": "not_supported"}
 """People are not asked why a claim is not supported."""
 
 
-class Group(NamedTuple):
+class LabelGroup(NamedTuple):
     """What is estimated apart: a measure of a service by a judge in one epoch."""
 
     measure: LiveMeasure
@@ -63,7 +61,7 @@ class Label:
 
 
 @dataclass(slots=True)
-class Sample:
+class GroupScores:
     """What is known of one group: labels, and sums over the scores of the same time that nobody labelled."""
 
     labels: list[Label] = field(default_factory=list)
@@ -96,7 +94,7 @@ def without(sums: WeightedSums, labels: Iterable[Label]) -> WeightedSums:
     return sums if sums.weight > 0 and min(sums) >= 0 else WeightedSums()
 
 
-def calibrate(sample: Sample) -> Calibration | None:
+def calibrate(sample: GroupScores) -> Calibration | None:
     """What the labels of a group say; None without a label.
 
     Labels of unknown probability count where judge and people are compared, equally; not towards the corrected mean.

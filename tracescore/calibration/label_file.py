@@ -6,17 +6,15 @@ that nobody labelled (measure, unlabelled). All may carry judge, epoch, service,
 that differ in one of them are never put together.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, get_args
 
 import orjson
 
-from tracescore.calibration.correction import ANSWERS, JUDGED, Calibration, Group, Label, Sample, calibrate
+from tracescore.calibration.correction import ANSWERS, JUDGED, Calibration, GroupScores, Label, LabelGroup, calibrate
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.errors import UsageError
-from tracescore.exporters.prometheus.labels import label as label_value
+from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.formulas import MeanEstimate
 from tracescore.model import LiveMeasure
 
@@ -24,29 +22,29 @@ _LARGEST_SUM = 1e30
 """More than any service can have added up; the squares of what is larger are no numbers."""
 
 
-def label_line(group: Group, label: Label, **more: Any) -> dict[str, Any]:
+def label_line(group: LabelGroup, label: Label, **more: Any) -> dict[str, Any]:
     """The line of a label; `more` tells people which answer it was."""
     return {**group._asdict(), "score": label.score, "label": label.label, "judged": label.judged,
             "labelled": label.labelled, "pi_score": label.pi_score, "pi_label": label.pi_label, **more}  # fmt: skip
 
 
-def sums_line(group: Group, unlabelled: WeightedSums) -> dict[str, Any]:
+def sums_line(group: LabelGroup, unlabelled: WeightedSums) -> dict[str, Any]:
     """The line of the scores that nobody labelled."""
     return {**group._asdict(), "unlabelled": unlabelled._asdict()}
 
 
-def read_labels(lines: Iterable[bytes]) -> dict[Group, Sample]:
+def read_labels(lines: Iterable[bytes]) -> dict[LabelGroup, GroupScores]:
     """The labels and scores of a file, by group; UsageError names the first line that is wrong, and why."""
-    samples: dict[Group, Sample] = {}
+    samples: dict[LabelGroup, GroupScores] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             row = orjson.loads(line)
             group = _group(row)
-            sample = samples.setdefault(group, Sample())
+            sample = samples.setdefault(group, GroupScores())
             if "unlabelled" in row:
-                sample.unlabelled = sample.unlabelled.and_also(_sums(row["unlabelled"]))
+                sample.unlabelled = sample.unlabelled.merged(_sums(row["unlabelled"]))
             else:
                 sample.labels.append(_label(row, group.measure))
         except ValueError as error:  # orjson's is one
@@ -54,16 +52,16 @@ def read_labels(lines: Iterable[bytes]) -> dict[Group, Sample]:
     return samples
 
 
-def _group(row: Any) -> Group:
+def _group(row: Any) -> LabelGroup:
     if not isinstance(row, Mapping):
         raise ValueError("an object with measure, score and label expected")  # noqa: TRY004 - told like all others
     if row.get("measure") not in get_args(LiveMeasure):
         raise ValueError(f"measure: one of {', '.join(get_args(LiveMeasure))} expected; got {_shown(row, 'measure')}")
-    for name in Group._fields:
+    for name in LabelGroup._fields:
         wanted = int if name == "epoch" else str
         if name in row and (not isinstance(row[name], wanted) or isinstance(row[name], bool)):
             raise ValueError(f"{name}: {'a number' if wanted is int else 'a text'} expected; got {_shown(row, name)}")
-    return Group(**{name: row[name] for name in Group._fields if name in row})
+    return LabelGroup(**{name: row[name] for name in LabelGroup._fields if name in row})
 
 
 def _label(row: Mapping[str, Any], measure: LiveMeasure) -> Label:
@@ -114,10 +112,7 @@ def _shown(row: Mapping[str, Any], name: str) -> str:
     return repr(str(row[name])[:40]) if name in row else "nothing"
 
 
-# ---------------------------------------------------------------- as text
-
-
-def report(samples: Mapping[Group, Sample]) -> Iterator[str]:
+def report(samples: Mapping[LabelGroup, GroupScores]) -> Iterator[str]:
     """What `tracescore calibrate` prints, line by line."""
     told = [(group, found) for group, sample in sorted(samples.items()) if (found := calibrate(sample))]
     if not told:
@@ -136,10 +131,10 @@ def report(samples: Mapping[Group, Sample]) -> Iterator[str]:
             yield f"  corrected mean {_with_limits(found.corrected)}"
         else:
             yield f"  no corrected mean: {found.why_not}"
-        yield from _told_agreement(group.measure, found)
+        yield from _agreement_lines(group.measure, found)
 
 
-def _told_agreement(measure: LiveMeasure, found: Calibration) -> Iterator[str]:
+def _agreement_lines(measure: LiveMeasure, found: Calibration) -> Iterator[str]:
     if found.agreement is None:
         return
     yield f"  verdicts: agree {_with_limits(found.agreement)}"

@@ -5,8 +5,6 @@ its scores, so how likely that was is known. What is drawn and labelled is in a 
 sums over all scores of the same days are committed with the results.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,10 +14,9 @@ from typing import Any, TypeVar
 import anyio
 from anyio import to_thread
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from tracescore.calibration.correction import ANSWERS, JUDGED, Group, Label, Sample, calibrate, without
+from tracescore.calibration.correction import ANSWERS, JUDGED, GroupScores, Label, LabelGroup, calibrate, without
 from tracescore.calibration.label_file import label_line, sums_line
 from tracescore.calibration.series import families
 from tracescore.calibration.store import Drawn, LabelStore
@@ -27,10 +24,11 @@ from tracescore.config import Config
 from tracescore.config.drift import LabelsConfig
 from tracescore.drift.baseline import DAY
 from tracescore.drift.family import MOST_POPULATIONS
-from tracescore.drift.scale import Scale, ScaleState, going_on
+from tracescore.drift.scale import Scale, ScaleState, next_scale
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.exporters import Continuing
-from tracescore.exporters.prometheus.labels import label as label_value
+from tracescore.exporters.prometheus.families import gauge
+from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, Interaction, LiveMeasure, Result, Score
 from tracescore.spool.state import Persisted, StateCodec
 
@@ -58,7 +56,7 @@ class Labelling(Continuing):
         self._settings, self._clock = settings, clock
         self._key = hashlib.sha256(f"{salt} labels".encode()).digest()
         self._judge: Scale | None = None
-        self._sums: dict[Group, dict[int, WeightedSums]] = {}
+        self._sums: dict[LabelGroup, dict[int, WeightedSums]] = {}
         """Group -> day since the epoch -> sums over its scores."""
         self._decided: list[Drawn] = []
         self._waiting = 0
@@ -77,8 +75,6 @@ class Labelling(Continuing):
         if store is not None:
             await to_thread.run_sync(store.close, limiter=self._one_at_a_time)
 
-    # ---------------------------------------------------------------- results in
-
     async def export(self, result: Result) -> None:
         """Takes the result's scores into the sums, and lets it wait for a label if it is drawn."""
         if not self._on_scale(result) or not self._room(result):
@@ -93,13 +89,13 @@ class Labelling(Continuing):
 
     async def _let_wait(self, drawn: Drawn) -> None:
         await self._on_disk(LabelStore.draw, drawn, self._settings.max_waiting)
-        if not _asked(drawn):
+        if not _measures_asked(drawn):
             await self._decide(drawn, _blanks(drawn))
         self._waiting = await self._on_disk(LabelStore.count_waiting)
 
     def _on_scale(self, result: Result) -> bool:
         """False for a result of an earlier epoch; with a new judge or epoch everything begins anew."""
-        scale = going_on(self._judge, result)
+        scale = next_scale(self._judge, result)
         if scale is None:
             return False
         if scale != self._judge:
@@ -121,20 +117,18 @@ class Labelling(Continuing):
             raise RuntimeError("the file of labels is not open")
         return await to_thread.run_sync(partial(work, self._store, *args), limiter=self._one_at_a_time)
 
-    # ---------------------------------------------------------------- what the page asks for
-
     async def next(self) -> dict[str, Any] | None:
         """The answer to be labelled next, without its scores: id, what is shown, and what may be said of it."""
         drawn = await self._on_disk(LabelStore.next)
-        if drawn is None or drawn.told is None:
+        if drawn is None or drawn.shown is None:
             return None
         asked = {
-            measure: {"items": drawn.told["items"].get(measure, []), "answers": list(ANSWERS[measure])}
-            for measure in _asked(drawn)
+            measure: {"items": drawn.shown["items"].get(measure, []), "answers": list(ANSWERS[measure])}
+            for measure in _measures_asked(drawn)
         }
-        return {"id": drawn.id, **drawn.told, "asked": asked}
+        return {"id": drawn.id, **drawn.shown, "asked": asked}
 
-    async def give(self, drawn_id: str, said: Mapping[str, Sequence[str]]) -> bool:
+    async def give(self, drawn_id: str, answers: Mapping[str, Sequence[str]]) -> bool:
         """Keeps what people say: measure -> an answer per item (one for relevancy), "" where they cannot tell.
 
         False when the answer does not wait any more; ValueError for answers that there are not.
@@ -143,7 +137,7 @@ class Labelling(Continuing):
         if drawn is None:
             return False
         labels: dict[str, Any] = {
-            m: found for m in _asked(drawn) if (found := _labels_of(drawn, m, said.get(m, []))) is not None
+            m: found for m in _measures_asked(drawn) if (found := _labels_of(drawn, m, answers.get(m, []))) is not None
         }
         if labels:
             labels |= _blanks(drawn)
@@ -154,7 +148,7 @@ class Labelling(Continuing):
     async def _decide(self, drawn: Drawn, labels: dict[str, Any]) -> bool:
         kept = await self._on_disk(LabelStore.decide, drawn.id, labels)
         if kept:
-            self._decided.append(replace(drawn, told=None, labels=labels))
+            self._decided.append(replace(drawn, shown=None, labels=labels))
         return kept
 
     def counts(self) -> dict[str, int]:
@@ -172,9 +166,7 @@ class Labelling(Continuing):
         ]
         return labels + [sums_line(group, sample.unlabelled) for group, sample in self.samples().items()]
 
-    # ---------------------------------------------------------------- metrics
-
-    def samples(self) -> dict[Group, Sample]:
+    def samples(self) -> dict[LabelGroup, GroupScores]:
         """Labels and sums of the judge's present epoch, over the window."""
         first = int((self._clock() - self._settings.window) // DAY) + 1
         samples = {}
@@ -183,28 +175,23 @@ class Labelling(Continuing):
                 del days[day]
             total = WeightedSums()
             for sums in days.values():
-                total = total.and_also(sums)
-            samples[group] = Sample(unlabelled=total)
+                total = total.merged(sums)
+            samples[group] = GroupScores(unlabelled=total)
         for drawn in self._decided:
             if drawn.at // DAY >= first and (drawn.judge, drawn.epoch, drawn.facts["version"]) == self._judge:
                 for group, label in _labels(drawn):
-                    samples.setdefault(group, Sample()).labels.append(label)
+                    samples.setdefault(group, GroupScores()).labels.append(label)
         for sample in samples.values():
             sample.unlabelled = without(sample.unlabelled, sample.labels)
         return samples
 
     def collect(self) -> Iterator[Metric]:
         """All families at one moment; called by the registry."""
-        states = GaugeMetricFamily("tracescore_drift_labels", "Answers drawn for a label, by state.", labels=["state"])
-        for state, count in self.counts().items():
-            states.add_metric([state], count)
-        yield states
+        states = [([state], count) for state, count in self.counts().items()]
+        yield gauge("tracescore_drift_labels", "Answers drawn for a label, by state.", ["state"], states)
         found = [(group, made) for group, sample in self.samples().items() if (made := calibrate(sample))]
         for measure in LIVE_MEASURES:
-            of_measure = [(group, made) for group, made in found if group.measure == measure]
-            yield from families(measure, of_measure)
-
-    # ---------------------------------------------------------------- restart
+            yield from families(measure, [(group, made) for group, made in found if group.measure == measure])
 
     def state(self) -> LabelsState:
         """The sums, and what gave the scores."""
@@ -215,7 +202,7 @@ class Labelling(Continuing):
         """Goes on from the sums of an earlier process."""
         self._judge = Scale(*state.judge) if state.judge else None
         for measure, judge, epoch, service, environment, source, day, *sums in state.sums:
-            days = self._sums.setdefault(Group(measure, judge, epoch, service, environment, source), {})
+            days = self._sums.setdefault(LabelGroup(measure, judge, epoch, service, environment, source), {})
             days[day] = WeightedSums(*sums)
 
 
@@ -236,11 +223,11 @@ def _can_be_labelled(score: Score) -> bool:
     return score.measure in JUDGED and bool(score.items or score.label == "blank")
 
 
-def _group(result: Result, score: Score) -> Group:
+def _group(result: Result, score: Score) -> LabelGroup:
     told = result.interaction
     source = told.context_source if score.measure == "faithfulness" else ""
     of = label_value(told.service), label_value(told.environment), source
-    return Group(_live(score), result.judge, result.epoch, *of)
+    return LabelGroup(_live(score), result.judge, result.epoch, *of)
 
 
 def _live(score: Score) -> LiveMeasure:
@@ -255,7 +242,7 @@ def _draw(result: Result, scores: Sequence[Score], ratio: float) -> Drawn:
         judge=result.judge,
         epoch=result.epoch,
         facts=_facts(result, scores, ratio),
-        told=_shown(result.interaction, scores),
+        shown=_shown(result.interaction, scores),
     )
 
 
@@ -291,7 +278,7 @@ def _shown(told: Interaction, scores: Sequence[Score]) -> dict[str, Any]:
     }
 
 
-def _asked(drawn: Drawn) -> list[LiveMeasure]:
+def _measures_asked(drawn: Drawn) -> list[LiveMeasure]:
     """The measures that people are asked about."""
     known = drawn.facts["measures"]
     return [measure for measure in LIVE_MEASURES if measure in known and not known[measure]["blank"]]
@@ -303,23 +290,23 @@ def _blanks(drawn: Drawn) -> dict[str, Any]:
     return {measure: {"label": 0.0, "labelled": []} for measure in blank}
 
 
-def _labels_of(drawn: Drawn, measure: LiveMeasure, said: Sequence[str]) -> dict[str, Any] | None:
+def _labels_of(drawn: Drawn, measure: LiveMeasure, answers: Sequence[str]) -> dict[str, Any] | None:
     """The label that answers make; None where one of them is not given. ValueError for answers there are not."""
     expected = len(drawn.facts["measures"][measure]["judged"]) or 1
-    if unknown := [each for each in said if each not in (*ANSWERS[measure], "")]:
+    if unknown := [each for each in answers if each not in (*ANSWERS[measure], "")]:
         raise ValueError(f"{measure}: one of {', '.join(ANSWERS[measure])} expected; got {unknown[0][:40]!r}")
-    if len(said) > expected:
-        raise ValueError(f"{measure}: {expected} answers expected; got {len(said)}")
-    if len(said) < expected or "" in said:
+    if len(answers) > expected:
+        raise ValueError(f"{measure}: {expected} answers expected; got {len(answers)}")
+    if len(answers) < expected or "" in answers:
         return None
-    value = sum(ANSWERS[measure][each] for each in said) / expected
-    return {"label": value, "labelled": list(said) if measure in JUDGED else []}
+    value = sum(ANSWERS[measure][each] for each in answers) / expected
+    return {"label": value, "labelled": list(answers) if measure in JUDGED else []}
 
 
-def _labels(drawn: Drawn) -> Iterator[tuple[Group, Label]]:
+def _labels(drawn: Drawn) -> Iterator[tuple[LabelGroup, Label]]:
     """What people said of an answer, beside what the judge said."""
-    for measure, said in (drawn.labels or {}).items():
+    for measure, given in (drawn.labels or {}).items():
         facts = drawn.facts["measures"][measure]
         probabilities = drawn.facts["pi_score"], drawn.facts["pi_label"]
-        verdicts = tuple(facts["judged"]), tuple(said["labelled"])
-        yield Group(*facts["group"]), Label(facts["score"], said["label"], *verdicts, *probabilities)
+        verdicts = tuple(facts["judged"]), tuple(given["labelled"])
+        yield LabelGroup(*facts["group"]), Label(facts["score"], given["label"], *verdicts, *probabilities)

@@ -3,8 +3,6 @@
 A label is on the disk before anybody is thanked for it. The text of an answer goes when its label comes.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from collections.abc import Mapping
@@ -16,7 +14,7 @@ from typing import Any
 from tracescore.errors import UsageError
 from tracescore.spool import sqlite
 
-_KIND = sqlite.Kind(
+_KIND = sqlite.FileKind(
     "drift.labels.path",
     application_id=int.from_bytes(b"tscl", "big"),
     version=1,
@@ -35,7 +33,7 @@ CREATE INDEX waiting ON answers (at) WHERE told IS NOT NULL;
 class Drawn:
     """An answer that was drawn. `id` says nothing about its scores, so it may give the order of labelling.
 
-    `at` is when the interaction ended (Unix seconds), `facts` what stays, `told` what is shown to people (None once
+    `at` is when the interaction ended (Unix seconds), `facts` what stays, `shown` what is shown to people (None once
     they have decided), `labels` what they say by measure (None before that, empty: they cannot tell).
     """
 
@@ -44,7 +42,7 @@ class Drawn:
     judge: str
     epoch: int
     facts: Mapping[str, Any]
-    told: Mapping[str, Any] | None = None
+    shown: Mapping[str, Any] | None = None
     labels: Mapping[str, Any] | None = None
 
 
@@ -73,7 +71,7 @@ class LabelStore:
 
         sqlite3.Error when it cannot be written.
         """
-        row = (drawn.id, drawn.at, drawn.judge, drawn.epoch, json.dumps(drawn.facts), json.dumps(drawn.told))
+        row = (drawn.id, drawn.at, drawn.judge, drawn.epoch, json.dumps(drawn.facts), json.dumps(drawn.shown))
         surplus = "SELECT id FROM answers WHERE told IS NOT NULL ORDER BY at DESC LIMIT -1 OFFSET ?"
         self._db.execute("BEGIN IMMEDIATE")
         try:

@@ -1,7 +1,5 @@
 """`tracescore anchors`: fixed items that tell the judge from the product."""
 
-from __future__ import annotations
-
 import sys
 from enum import StrEnum
 from typing import Annotated

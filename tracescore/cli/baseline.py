@@ -1,11 +1,9 @@
 """`tracescore baseline`: what the running service takes for normal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import typer
 
@@ -34,9 +32,9 @@ def baseline(
     *,
     config: ConfigPath = None,
     page: PageUrl = None,
-    service: Annotated[Optional[str], typer.Option(help="Only this service.")] = None,  # noqa: UP045
-    detector: Annotated[Optional[str], typer.Option(help="Only this detector.")] = None,  # noqa: UP045
-    at: Annotated[Optional[float], typer.Option(help="With pin: the reference.")] = None,  # noqa: UP045
+    service: Annotated[str | None, typer.Option(help="Only this service.")] = None,
+    detector: Annotated[str | None, typer.Option(help="Only this detector.")] = None,
+    at: Annotated[float | None, typer.Option(help="With pin: the reference.")] = None,
 ) -> None:
     """Shows, forgets or fixes what the running service takes for normal."""
     web = configured(config).web

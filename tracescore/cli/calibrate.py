@@ -1,7 +1,5 @@
 """`tracescore calibrate`: how far the judge is from people."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

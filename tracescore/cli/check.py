@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
@@ -28,7 +28,7 @@ def check(
         bool, typer.Option("--probe", help="Also ask the judge, the embedder and the app of the gold set.")
     ] = False,
     scores_per_day: Annotated[
-        Optional[int],  # noqa: UP045 - typer reads the annotation at run time
+        int | None,
         typer.Option(metavar="N", min=1, help="Also tell how soon a change is told, at so many of one service."),
     ] = None,
 ) -> None:

@@ -1,12 +1,10 @@
 """`tracescore demo`: the sample app, with a service that scores its answers or without one."""
 
-from __future__ import annotations
-
 import logging
 import os
 import sys
 from functools import partial
-from typing import Annotated, Optional
+from typing import Annotated
 
 import anyio
 import typer
@@ -19,14 +17,13 @@ from tracescore.errors import UsageError
 def demo(
     *,
     exit_after: Annotated[
-        Optional[int],  # noqa: UP045
+        int | None,
         typer.Option(
             metavar="N", min=1, help="End once N (20 at least) are scored; status 1 unless they score as built."
         ),
     ] = None,
     send_to: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="HOST:PORT", help="Only the sample app, sending to your OTLP receiver (gRPC)."),
+        str | None, typer.Option(metavar="HOST:PORT", help="Only the sample app, sending to your OTLP receiver (gRPC).")
     ] = None,
 ) -> None:
     """A sample RAG app sends good and bad answers; watch how they score. Needs no key and no configuration."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -27,20 +27,17 @@ def gold_run(
     *,
     config: ConfigPath = None,
     fail_under: Annotated[
-        Optional[list[str]],  # noqa: UP045
+        list[str] | None,
         typer.Option(metavar="[MEASURE=]VALUE", help="Status 1 when the mean is lower; without MEASURE: factual."),
     ] = None,
     compare_with: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="PINNED|LAST|FILE.json", help="Status 1 when a measure fell against it."),
+        str | None, typer.Option(metavar="PINNED|LAST|FILE.json", help="Status 1 when a measure fell against it.")
     ] = None,
     report: Annotated[
-        Optional[list[Path]],  # noqa: UP045
-        typer.Option(metavar="FILE", help="Write the result to FILE.md, .json or .xml (JUnit)."),
+        list[Path] | None, typer.Option(metavar="FILE", help="Write the result to FILE.md, .json or .xml (JUnit).")
     ] = None,
     release: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="TEXT", help="The release that answers, where neither target nor traces tell."),
+        str | None, typer.Option(metavar="TEXT", help="The release that answers, where neither target nor traces tell.")
     ] = None,
 ) -> None:
     """Asks the app the whole gold set now and scores the answers."""
@@ -49,14 +46,14 @@ def gold_run(
     logs.to_stderr(logging.WARNING if sys.stderr.isatty() else logging.INFO)
     checks = Checks.of(fail_under or [], compare_with, report or [], release)
     failures: list[str] = []
-    run_async(partial(_gold_run, configured(config), checks, failures.extend))
+    run_async(partial(_gold_run, configured(config), checks, failures))
     for failure in failures:
         sys.stderr.write(f"tracescore gold run: {failure}\n")
     if failures:
         raise typer.Exit(1)
 
 
-async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str]], None]) -> None:
+async def _gold_run(config: Config, checks: Checks, failures: list[str]) -> None:
     from prometheus_client import CollectorRegistry
     from rich.console import Console
     from rich.progress import Progress
@@ -79,7 +76,7 @@ async def _gold_run(config: Config, checks: Checks, fail: Callable[[Sequence[str
         sys.stdout.write(f"{measure:20} {found.mean:.3f}  ({interval}; {found.scored} of {found.of} items)\n")
     for note in made.notes:
         sys.stderr.write(f"tracescore gold run: {note}\n")
-    fail(made.failures)
+    failures += made.failures
 
 
 @gold.command("pin")
@@ -87,8 +84,7 @@ def gold_pin(
     *,
     config: ConfigPath = None,
     release: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(metavar="TEXT", help="Of this release; without it of the one that ran last."),
+        str | None, typer.Option(metavar="TEXT", help="Of this release; without it of the one that ran last.")
     ] = None,
 ) -> None:
     """Makes the last three good runs the reference that later ones are compared with."""

@@ -1,14 +1,13 @@
 """What `tracescore gold run` is asked to hold a run against, and what is said of it then."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from tracescore.errors import UsageError
 from tracescore.gold.compare import FEWEST, Comparison, compare
-from tracescore.gold.report import Report, check_name, read_run
+from tracescore.gold.report import GoldReport, check_name, read_run
 from tracescore.gold.results import GOLD_MEASURES, Run
 from tracescore.gold.runner import GoldRunner
 
@@ -23,9 +22,7 @@ class Checks:
     release: str | None = None
 
     @classmethod
-    def of(
-        cls, limits: Sequence[str], compare_with: str | None, reports: Sequence[Path], release: str | None
-    ) -> Checks:
+    def of(cls, limits: Sequence[str], compare_with: str | None, reports: Sequence[Path], release: str | None) -> Self:
         """Checks what was typed; UsageError."""
         for path in reports:
             check_name(path)
@@ -49,7 +46,7 @@ def _limit(text: str) -> tuple[str, float]:
     return measure, value
 
 
-def reported(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run]) -> Report:
+def reported(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run]) -> GoldReport:
     """A run with what the checks say of it; `before` holds the last good run before it, if there is one."""
     settings = runner.settings
     comparison = _compared(runner, done, checks.compare_with, before)
@@ -66,7 +63,7 @@ def reported(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run
             notes.append("compare-with: there is no good run before this one")
         else:
             failures.append(f"compare-with: {checks.compare_with} has no item in common that this judge scored")
-    return Report(done, settings.min_scored, settings.tolerance, comparison, tuple(failures), tuple(notes))
+    return GoldReport(done, settings.min_scored, settings.tolerance, comparison, tuple(failures), tuple(notes))
 
 
 def _falls(comparison: Comparison, tolerance: float) -> Iterator[str]:

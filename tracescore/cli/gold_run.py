@@ -1,7 +1,5 @@
 """What `tracescore gold run` and `gold pin` do: one run now, and which runs are pinned."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
@@ -13,11 +11,10 @@ from tracescore.cli.gold_checks import Checks, reported
 from tracescore.config import Config
 from tracescore.errors import TargetFailed, UsageError
 from tracescore.evaluators import Evaluator, evaluate_all
-from tracescore.gold.report import Report, write
-from tracescore.gold.results import ItemOutcome
+from tracescore.gold.report import GoldReport, write
 from tracescore.gold.run import Evaluate
 from tracescore.gold.runner import GoldRunner
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.judge.operations import Judge
 from tracescore.model import Interaction, RawLog, RawSpan, Result
 from tracescore.net.listener import bind, serving
@@ -37,7 +34,7 @@ def runner_of(config: Config, judge: str, evaluate: Evaluate, release: str | Non
     if config.gold is None:
         raise UsageError("gold: no gold set in the configuration; name its file and target in the section gold")
     settings = config.gold.model_copy(update={"release": release}) if release else config.gold
-    return GoldRunner(settings, config.spool.path, Marks(config.sampling.salt), judge, evaluate)
+    return GoldRunner(settings, config.spool.path, GoldTraceIds(config.sampling.salt), judge, evaluate)
 
 
 async def run(
@@ -46,7 +43,7 @@ async def run(
     evaluators: Sequence[Evaluator],
     checks: Checks,
     begin: Callable[[int], Callable[[], None]],
-) -> Report:
+) -> GoldReport:
     """One run, compared and reported. `begin` is told how many items there are, and gives what is called for each.
 
     UsageError when another process is running the set.
@@ -59,11 +56,7 @@ async def run(
     runner = runner_of(config, judge.name, evaluate, checks.release)
     try:
         await judge.probe()
-        advance = begin(len(runner.gold_set.items))
-
-        def progress(_outcome: ItemOutcome) -> None:
-            advance()
-
+        progress = begin(len(runner.gold_set.items))
         runner.open()
         of_traces = runner.settings.target.kind == "trace"
         async with _Traces(config, runner).listening() if of_traces else nullcontext():
@@ -86,7 +79,7 @@ class _Traces:
     """
 
     def __init__(self, config: Config, runner: GoldRunner) -> None:
-        self._config, self._runner, self._marks = config, runner, Marks(config.sampling.salt)
+        self._config, self._runner, self._trace_ids = config, runner, GoldTraceIds(config.sampling.salt)
         registry = CollectorRegistry()
         self._reader = TraceReader(config.interactions)
         self._assembly = build_assembly(config, registry, time.time)
@@ -107,7 +100,7 @@ class _Traces:
         self._assembly.take(spans, logs)
 
     def _admits(self, trace_id: bytes) -> bool:
-        known = self._marks.known(trace_id)
+        known = self._trace_ids.is_gold(trace_id)
         (self.own if known else self.others).set()
         return known
 
@@ -142,7 +135,7 @@ async def probe(config: Config) -> str:
     try:
         async with traces.listening():
             try:
-                answered = await runner.target.ask(runner.gold_set.items[0], Marks(config.sampling.salt).new())
+                answered = await runner.target.ask(runner.gold_set.items[0], GoldTraceIds(config.sampling.salt).new())
             except TargetFailed:
                 if traces.others.is_set() and not traces.own.is_set():
                     raise TargetFailed("no_trace", _OTHER_TRACE) from None

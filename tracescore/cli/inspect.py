@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -44,8 +44,16 @@ def inspect(
 ) -> None:
     """Prints what can be read out of OTLP files: one JSON line per interaction."""
     refused: list[TracescoreError] = []
-    for row in _inspected(files, configured(config).interactions, refused.append, explain=explain):
+    empty: list[dict[str, Any]] = []
+    found = False
+    for row in _inspected(files, configured(config).interactions, refused.append, empty.append, explain=explain):
+        found = True
         print_json(row)
+    for row in empty if explain else ():
+        print_json(row)
+    if empty and not found and not explain:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in Counter(row["reason"] for row in empty).items())
+        sys.stderr.write(f"tracescore: no interaction in {len(empty)} traces ({reasons}); --explain says what to do\n")
     for refusal in refused:
         sys.stderr.write(f"tracescore: {refusal}\n")
     if refused:
@@ -56,14 +64,17 @@ def _inspected(
     files: Sequence[Path],
     settings: InteractionsConfig,
     refuse: Callable[[UsageError | DecodeError], None],
+    pass_over: Callable[[dict[str, Any]], None],
     *,
     explain: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """One plain mapping per interaction in OTLP request files (.pb, .json), traces and logs together.
 
-    A file that is not what its name says goes to `refuse` and does not stop the rest.
+    A file that is not what its name says goes to `refuse` and does not stop the rest; a trace that holds no interaction
+    goes to `pass_over`, with the reason.
     """
-    from tracescore.assembly import put_together
+    from tracescore.assembly import assemble
+    from tracescore.interactions.report import REASON_ADVICE
     from tracescore.otlp.files import read_file
     from tracescore.pipeline.reader import TraceReader
 
@@ -82,7 +93,11 @@ def _inspected(
     found: list[Interaction] = []
     reader = TraceReader(settings)
     for trace_id in dict.fromkeys([*spans, *logs]):
-        found += reader.interactions(put_together(spans[trace_id], logs[trace_id]))
+        _, reading = reader.read(assemble(spans[trace_id], logs[trace_id]))
+        found += reading.interactions
+        if reading.reason is not None:
+            advice = REASON_ADVICE[reading.reason]
+            pass_over({"trace_id": trace_id.hex(), "state": "none", "reason": reading.reason, "advice": advice})
     for interaction in sorted(found, key=lambda i: (i.start_unix_nano, i.trace_id, i.span_id)):
         yield _row(interaction, explain=explain)
 

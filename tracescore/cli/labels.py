@@ -1,7 +1,5 @@
 """`tracescore labels`: what people have said of answers."""
 
-from __future__ import annotations
-
 from tracescore.cli.options import ConfigPath, configured, print_json
 from tracescore.cli.page_client import PageUrl, ask
 

@@ -3,8 +3,6 @@
 Exit status: 0 fine, 1 a check failed, 2 wrong use or configuration. Errors are one line that says what to do.
 """
 
-from __future__ import annotations
-
 import io
 import sys
 from typing import Annotated, NoReturn

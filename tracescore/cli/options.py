@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import orjson
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tracescore.config import Config
 
 ConfigPath = Annotated[
-    Optional[Path],  # noqa: UP045 - typer reads the annotation at run time
+    Path | None,
     typer.Option("--config", "-c", metavar="FILE", help="Configuration; without it the embedded defaults."),
 ]
 

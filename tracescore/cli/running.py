@@ -1,7 +1,5 @@
 """How the commands run: async functions, until a signal comes, and what of their errors is ours."""
 
-from __future__ import annotations
-
 import logging
 import signal
 from collections.abc import Awaitable, Callable

@@ -1,9 +1,7 @@
 """`tracescore serve`: the service, until a signal ends it."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -12,7 +10,7 @@ from tracescore.cli.options import ConfigPath, configured
 from tracescore.cli.running import run_async, until_signal
 
 OtlpOut = Annotated[
-    Optional[str],  # noqa: UP045
+    str | None,
     typer.Option(metavar="URL", help="Also send the scores to this OTLP endpoint (port 4317: gRPC, else HTTP)."),
 ]
 

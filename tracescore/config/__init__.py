@@ -5,8 +5,6 @@ metrics and of its `stage` in the logs. Why so strict: a misspelt key that is qu
 number that is wrong.
 """
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from tracescore.config.assembly import AssemblyConfig
@@ -42,45 +40,6 @@ from tracescore.config.spool import SpoolConfig
 from tracescore.config.types import Duration, Section
 from tracescore.config.web import WebConfig
 from tracescore.model import LIVE_MEASURES, LiveMeasure
-
-__all__ = [
-    "DEFAULT_RULE",
-    "AssemblyConfig",
-    "BaselineConfig",
-    "Config",
-    "CorrectnessConfig",
-    "DriftConfig",
-    "EmbeddedJudgeConfig",
-    "EmbedderConfig",
-    "EvaluatorsConfig",
-    "ExportersConfig",
-    "ForwardConfig",
-    "GoldConfig",
-    "GoldTargetConfig",
-    "HttpTargetConfig",
-    "InteractionsConfig",
-    "JudgeConfig",
-    "LabelsConfig",
-    "ListenerConfig",
-    "MiniLMEmbedderConfig",
-    "OpenAIEmbedderConfig",
-    "OpenAIJudgeConfig",
-    "OpenAITargetConfig",
-    "OtlpExporterConfig",
-    "PhoenixExporterConfig",
-    "PriceConfig",
-    "PrometheusConfig",
-    "PythonTargetConfig",
-    "ReadyMade",
-    "ReceiverConfig",
-    "RedactionConfig",
-    "SamplingConfig",
-    "SamplingRuleConfig",
-    "SentenceTransformersEmbedderConfig",
-    "SpoolConfig",
-    "TraceTargetConfig",
-    "WebConfig",
-]
 
 
 class Config(Section):

@@ -1,7 +1,5 @@
 """Settings of how spans become traces."""
 
-from __future__ import annotations
-
 from tracescore.config.types import Duration, Section, Size
 
 

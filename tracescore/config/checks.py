@@ -1,7 +1,5 @@
 """What only the whole configuration can tell: settings that contradict each other, and secrets that are not there."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -35,7 +33,7 @@ def listeners(config: Config) -> dict[str, str]:
 
 def cross_checks(config: Config) -> list[Conflict]:
     """Problems between settings."""
-    checks = (_judging, _listening, _files, _keeping_back, _asking, _sending_to_ourselves)
+    checks = (_judging, _listening, _files, _holding, _gold_request, _sending_to_ourselves)
     return [conflict for check in checks for conflict in check(config)]
 
 
@@ -78,7 +76,7 @@ def _files(config: Config) -> Iterator[Conflict]:
             taken[file] = path
 
 
-def _keeping_back(config: Config) -> Iterator[Conflict]:
+def _holding(config: Config) -> Iterator[Conflict]:
     forward = config.exporters.forward
     if forward is None:
         return
@@ -97,21 +95,21 @@ def _keeping_back(config: Config) -> Iterator[Conflict]:
         yield Conflict(deadline, f"{what}: no span would be scored in time", (deadline, "assembly.idle"))
 
 
-def _asking(config: Config) -> Iterator[Conflict]:
-    if config.gold is not None and not _asks(config.gold.target):
+def _gold_request(config: Config) -> Iterator[Conflict]:
+    if config.gold is not None and not _holds_question(config.gold.target):
         what = "{question} expected in url or body, or every item would ask the same; got none"
         yield Conflict("gold.target", what, ("gold.target",))
 
 
 def _sending_to_ourselves(config: Config) -> Iterator[Conflict]:
     ours = {path: host_port(address) for path, address in listeners(config).items()}
-    for path, target, what in (*_destinations(config.exporters), *_asked(config.gold)):
+    for path, target, what in (*_destinations(config.exporters), *_gold_destination(config.gold)):
         hit = [each for each, listener in ours.items() if _reaches(target, listener)]
         if hit:
             yield Conflict(path, f"is a listener of this very service: {what} would come back", (path, *hit))
 
 
-def _asks(target: GoldTargetConfig) -> bool:
+def _holds_question(target: GoldTargetConfig) -> bool:
     """Whether what is sent to the app depends on the question."""
     if not isinstance(target, HttpTargetConfig | TraceTargetConfig):
         return True
@@ -147,7 +145,7 @@ def _destinations(exporters: ExportersConfig) -> Iterator[tuple[str, tuple[str, 
                 yield f"exporters.forward.{name}", target_of(url, usual), "what is received"
 
 
-def _asked(gold: GoldConfig | None) -> Iterator[tuple[str, tuple[str, int], str]]:
+def _gold_destination(gold: GoldConfig | None) -> Iterator[tuple[str, tuple[str, int], str]]:
     """Who is asked gold questions, likewise."""
     if gold is not None and isinstance(gold.target, HttpTargetConfig | TraceTargetConfig):
         yield "gold.target.url", target_of(gold.target.url, 80), "questions"

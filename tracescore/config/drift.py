@@ -1,7 +1,5 @@
 """The settings of estimates over time, and of what tells that they have changed."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field

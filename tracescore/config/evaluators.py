@@ -1,8 +1,6 @@
 """Settings of how the measures are computed."""
 
-from __future__ import annotations
-
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -38,6 +36,6 @@ class EvaluatorsConfig(Section):
     """Interactions evaluated side by side."""
 
     @model_validator(mode="after")
-    def _weights_can_be_used(self) -> EvaluatorsConfig:
+    def _weights_can_be_used(self) -> Self:
         check_weights(self.weights)
         return self

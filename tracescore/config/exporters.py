@@ -1,8 +1,6 @@
 """Settings of where scores and received requests go."""
 
-from __future__ import annotations
-
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -62,7 +60,7 @@ class ForwardConfig(Section):
     """With `attach: hold`: bytes that may be kept back or on their way then; beyond them spans go on at once."""
 
     @model_validator(mode="after")
-    def _somewhere(self) -> ForwardConfig:
+    def _somewhere(self) -> Self:
         if self.http is None and self.grpc is None:
             raise ValueError("at least one of http and grpc expected")
         return self

@@ -1,7 +1,5 @@
 """Settings of the gold set: which questions, asked of whom, and when."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, tzinfo
 from typing import Annotated, Literal

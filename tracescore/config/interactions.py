@@ -1,7 +1,5 @@
 """Settings of how traces are read."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from tracescore.config.types import Section

@@ -1,7 +1,5 @@
 """Settings of what listens for OTLP."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from tracescore.config.types import Address, Duration, Section, Size

@@ -1,9 +1,7 @@
 """Settings of what is taken out of texts."""
 
-from __future__ import annotations
-
 import re
-from typing import Literal, get_args
+from typing import Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
@@ -21,7 +19,7 @@ class RedactionConfig(Section):
     """Name -> regular expression in the syntax of RE2; a match becomes [name]."""
 
     @model_validator(mode="after")
-    def _names_can_be_labels(self) -> RedactionConfig:
+    def _names_can_be_labels(self) -> Self:
         for name in self.custom:
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,39}", name) or name in get_args(ReadyMade):
                 raise ValueError(

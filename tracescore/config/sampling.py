@@ -1,8 +1,6 @@
 """Settings of which interactions are scored."""
 
-from __future__ import annotations
-
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -35,7 +33,7 @@ class SamplingRuleConfig(Section):
     """Attributes of the span that scores attach to, or else of its resource."""
 
     @model_validator(mode="after")
-    def _names_something(self) -> SamplingRuleConfig:
+    def _names_something(self) -> Self:
         if not self.attributes and not any((self.service, self.environment, self.route, self.tenant, self.status)):
             raise ValueError("a rule names what it matches: service, environment, route, tenant, status or attributes")
         return self
@@ -56,7 +54,7 @@ class SamplingConfig(Section):
     """Keeps the choice independent of samplers upstream that hash the same trace ids."""
 
     @model_validator(mode="after")
-    def _ratios_are_not_under_min_ratio(self) -> SamplingConfig:
+    def _ratios_are_not_under_min_ratio(self) -> Self:
         for name, ratio in (("ratio", self.ratio), *((f"rule {rule.name}: ratio", rule.ratio) for rule in self.rules)):
             if ratio < self.min_ratio:
                 raise ValueError(f"{name} must not be under min_ratio ({self.min_ratio}); got {ratio}")

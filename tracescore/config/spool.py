@@ -1,7 +1,5 @@
 """Settings of what survives a restart."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from tracescore.config.types import Section, Size

@@ -1,12 +1,10 @@
 """The kinds of values that settings have, as they are written: durations, sizes, addresses, URLs and secrets."""
 
-from __future__ import annotations
-
 import ipaddress
 import os
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 import re2
@@ -149,7 +147,7 @@ class Secret(Section):
         return value
 
     @model_validator(mode="after")
-    def _one_source(self) -> Secret:
+    def _one_source(self) -> Self:
         if (self.env is None) == (self.file is None):
             raise ValueError("exactly one of env and file expected")
         return self

@@ -1,7 +1,5 @@
 """Settings of the page with the evidence behind the scores."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from tracescore.config.types import Address, Secret, Section

@@ -4,8 +4,6 @@ Bounded in size, depth and what aliases multiply: whoever writes the file is no 
 in a traceback tells nobody what to change.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -4,8 +4,6 @@ Nothing here knows tracescore; it is instrumented as any app is that follows Ope
 times afterwards, as if retrieving and generating had taken a moment, so that no one has to wait for them.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import re
@@ -13,6 +11,7 @@ import threading
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import anyio
 import anyio.to_thread
@@ -25,8 +24,8 @@ from opentelemetry.sdk.trace.sampling import ALWAYS_ON
 from opentelemetry.trace import Span, SpanKind, StatusCode, Tracer, set_span_in_context
 from opentelemetry.util.types import AttributeValue
 
-from tracescore.demo.documents import SERVICES, Document, Service
-from tracescore.demo.questions import KINDS, QUESTIONS, Kind, Question
+from tracescore.demo.documents import SERVICES, DemoService, Document
+from tracescore.demo.questions import KINDS, QUESTIONS, AnswerKind, DemoQuestion
 from tracescore.model import Clock
 
 _log = logging.getLogger("tracescore.demo")
@@ -40,7 +39,7 @@ BLOCK = 4
 INSTRUCTIONS = "Answer the question from the passages. Say so when they do not hold the answer."
 
 
-def plan(step: int) -> tuple[Question, Kind]:
+def plan(step: int) -> tuple[DemoQuestion, AnswerKind]:
     """What is asked in step 0, 1, 2, ... and how it is answered: every 20 steps each kind comes 4 times."""
     first = step // (BLOCK * len(KINDS)) * BLOCK
     return QUESTIONS[(first + step % BLOCK) % len(QUESTIONS)], KINDS[step % len(KINDS)]
@@ -69,7 +68,7 @@ class _Moments:
     end: int
 
     @classmethod
-    def ending(cls, now: float, answer: str) -> _Moments:
+    def ending(cls, now: float, answer: str) -> Self:
         """Of an answer that is given now: 40 ms to retrieve, and the time it takes to write it word by word."""
         end = int(now * 1e9)
         retrieved = end - int((0.3 + 0.02 * len(answer.split())) * 1e9)
@@ -86,14 +85,14 @@ class SampleApp:
         delivery = _Delivery(endpoint)
         self._clock = clock
         self._step = 0
-        self._built: OrderedDict[str, Kind] = OrderedDict()
+        self._built: OrderedDict[str, AnswerKind] = OrderedDict()
         self._providers = {
             (service.name, release): _provider(service, release, delivery)
             for service in SERVICES.values()
             for release in service.releases
         }
 
-    def kind_of(self, trace_id: str) -> Kind | None:
+    def kind_of(self, trace_id: str) -> AnswerKind | None:
         """What the answer of this trace was built to be; None for traces that are not ours."""
         return self._built.get(trace_id)
 
@@ -119,7 +118,7 @@ class SampleApp:
         for provider in self._providers.values():
             await anyio.to_thread.run_sync(provider.shutdown)
 
-    def _remember(self, trace_id: str, kind: Kind) -> None:
+    def _remember(self, trace_id: str, kind: AnswerKind) -> None:
         self._built[trace_id] = kind
         if len(self._built) > REMEMBERED:
             self._built.popitem(last=False)
@@ -160,7 +159,7 @@ class _Exporter(OTLPSpanExporter):
         return result
 
 
-def _provider(service: Service, release: str, delivery: _Delivery) -> TracerProvider:
+def _provider(service: DemoService, release: str, delivery: _Delivery) -> TracerProvider:
     # Resource() rather than Resource.create(), and a sampler of our own: the environment must not change the demo.
     resource = Resource(
         {"service.name": service.name, "service.version": release, "deployment.environment.name": "demo"}
@@ -170,7 +169,7 @@ def _provider(service: Service, release: str, delivery: _Delivery) -> TracerProv
     return provider
 
 
-def _answer(tracer: Tracer, service: Service, question: Question, answer: str, now: float) -> str:
+def _answer(tracer: Tracer, service: DemoService, question: DemoQuestion, answer: str, now: float) -> str:
     """Reports one question as answered now; returns the trace id."""
     moments = _Moments.ending(now, answer)
     found = retrieve(question.text, service.documents)

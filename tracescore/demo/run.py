@@ -1,7 +1,5 @@
 """A service on free ports, a sample app that sends to it, and a table that shows what comes out."""
 
-from __future__ import annotations
-
 import time
 
 import anyio
@@ -17,7 +15,7 @@ from tracescore.config import (
 )
 from tracescore.config.drift import DriftConfig
 from tracescore.demo.app import SampleApp
-from tracescore.demo.questions import Kind
+from tracescore.demo.questions import AnswerKind
 from tracescore.demo.table import DemoTable
 from tracescore.service import Service
 
@@ -43,7 +41,7 @@ async def run(stop: anyio.Event, exit_after: int | None = None) -> list[str]:
     """
     links: dict[str, str] = {}
 
-    def kind_of(trace_id: str) -> Kind | None:
+    def kind_of(trace_id: str) -> AnswerKind | None:
         return sample.kind_of(trace_id)  # made below, once there is an address to send to
 
     table = DemoTable(kind_of, links, exit_after=exit_after)

@@ -1,7 +1,5 @@
 """The demo on a terminal: a live table of kinds and their scores; plain lines where there is no terminal."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -11,8 +9,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from tracescore.demo.questions import KIND_NAMES, KINDS, Kind
-from tracescore.demo.tally import EXPECTED_LOW, Row, Tally
+from tracescore.demo.questions import KIND_NAMES, KINDS, AnswerKind
+from tracescore.demo.tally import EXPECTED_LOW, DemoTally, KindScores
 from tracescore.model import LIVE_MEASURES, Evaluation, Measure, Result, Score
 
 RECENT = 8
@@ -40,7 +38,7 @@ class DemoTable:
 
     def __init__(
         self,
-        kind_of: Callable[[str], Kind | None],
+        kind_of: Callable[[str], AnswerKind | None],
         links: Mapping[str, str],
         *,
         exit_after: int | None = None,
@@ -51,7 +49,7 @@ class DemoTable:
         self._links = links
         self._exit_after = exit_after
         self._console = console or Console()
-        self._tally = Tally()
+        self._tally = DemoTally()
         self._scored = 0
         self._recent: deque[tuple[str, Result]] = deque(maxlen=RECENT)
         self._open = False
@@ -101,7 +99,7 @@ class DemoTable:
         table = Table("built to be", title="Mean scores by what the answers were built to be", title_justify="left")
         for heading in ("answers", *HEADINGS.values()):
             table.add_column(heading, justify="right")
-        kinds: list[Kind | None] = [*KINDS]
+        kinds: list[AnswerKind | None] = [*KINDS]
         if self._tally.row(None).answers:
             kinds.append(None)
         for kind in kinds:
@@ -125,7 +123,7 @@ def _links(links: Mapping[str, str]) -> Text:
     return Text("\n".join(f"{name:<{width}}  {url}" for name, url in links.items()))
 
 
-def _mean(row: Row, measure: Measure, *, low: bool) -> Text:
+def _mean(row: KindScores, measure: Measure, *, low: bool) -> Text:
     """The mean, with the number of its scores where not every answer has one."""
     if measure not in row.means:
         return Text("-")

@@ -1,17 +1,15 @@
 """What the demo's answers scored, by what they were built to be, and whether the scores tell the kinds apart."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracescore.demo.questions import KIND_NAMES, Kind
+from tracescore.demo.questions import KIND_NAMES, AnswerKind
 from tracescore.model import LIVE_MEASURES, Measure, Result
 
 MARGIN = 0.2
 """How far the mean of a flawed kind has to lie below that of the good answers."""
-EXPECTED_LOW: Mapping[Kind, Measure] = {
+EXPECTED_LOW: Mapping[AnswerKind, Measure] = {
     "off_topic": "answer_relevancy",
     "half": "completeness",
     "unfaithful": "faithfulness",
@@ -20,7 +18,7 @@ EXPECTED_LOW: Mapping[Kind, Measure] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class KindScores:
     """One kind of answer so far: how many came, and per measure mean and number of scores."""
 
     answers: int
@@ -28,23 +26,23 @@ class Row:
     counts: Mapping[Measure, int]
 
 
-class Tally:
+class DemoTally:
     """Scores by kind; the kind None holds traces that are not the sample app's."""
 
     def __init__(self) -> None:
-        self._answers: dict[Kind | None, int] = {}
-        self._scores: dict[tuple[Kind | None, Measure], list[float]] = {}
+        self._answers: dict[AnswerKind | None, int] = {}
+        self._scores: dict[tuple[AnswerKind | None, Measure], list[float]] = {}
 
-    def add(self, kind: Kind | None, result: Result) -> None:
+    def add(self, kind: AnswerKind | None, result: Result) -> None:
         """Counts one result."""
         self._answers[kind] = self._answers.get(kind, 0) + 1
         for score in result.scores():
             self._scores.setdefault((kind, score.measure), []).append(score.value)
 
-    def row(self, kind: Kind | None) -> Row:
+    def row(self, kind: AnswerKind | None) -> KindScores:
         """What is known of one kind."""
         values = {measure: found for measure in LIVE_MEASURES if (found := self._scores.get((kind, measure)))}
-        return Row(
+        return KindScores(
             self._answers.get(kind, 0),
             {measure: math.fsum(scores) / len(scores) for measure, scores in values.items()},
             {measure: len(scores) for measure, scores in values.items()},
@@ -54,7 +52,7 @@ class Tally:
         """One sentence for each kind that its measure does not tell from the good answers; empty when all is well."""
         return [problem for kind, measure in EXPECTED_LOW.items() if (problem := self._problem(kind, measure))]
 
-    def _problem(self, kind: Kind, measure: Measure) -> str:
+    def _problem(self, kind: AnswerKind, measure: Measure) -> str:
         good, flawed = self.row("good").means.get(measure), self.row(kind).means.get(measure)
         if good is None or flawed is None:
             missing = KIND_NAMES["good" if good is None else kind]

@@ -1,7 +1,5 @@
 """Estimates over time, and what tells that they have changed."""
 
-from __future__ import annotations
-
 from prometheus_client import CollectorRegistry
 
 from tracescore.config import Config

@@ -5,8 +5,6 @@ earlier passes, show a shift of .05 in 96 of 100 cases, where a judge that is as
 show it in 43. A nightly pass would come too late: people are told of the change before.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Awaitable, Callable, Sequence
@@ -20,15 +18,15 @@ import anyio
 import numpy as np
 import orjson
 
-from tracescore.drift.observations import Against, Kind, Name, seen
+from tracescore.drift.observations import Against, DetectorKind, Name, kind_scores
 from tracescore.errors import UsageError
 from tracescore.model import Clock, Interaction, Result
 
 _log = logging.getLogger("tracescore.drift")
 
-Verdict = Literal["none", "pending", "product", "judge", "unattributed"]
+DriftVerdict = Literal["none", "pending", "product", "judge", "unattributed"]
 """Nothing has changed; the anchors are being scored; the judge stands where it stood; it has moved; nobody knows."""
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+VERDICTS: tuple[DriftVerdict, ...] = get_args(DriftVerdict)
 
 PASSES = 3
 """Passes whose mean is what later ones are compared with."""
@@ -43,7 +41,7 @@ _RETRY = 60.0
 
 Rescore = Callable[[Interaction], Awaitable[Result]]
 """Scores an interaction with nothing remembered."""
-Values = dict[Kind, list[float | None]]
+Values = dict[DetectorKind, list[float | None]]
 """What each item told each detector."""
 
 
@@ -151,7 +149,7 @@ class Anchors:
                 'event=few_anchors items=%d advice="100 are better; under %d acquit no judge"', len(items), LEAST_ITEMS
             )
 
-    def want(self, since: float) -> None:
+    def request_pass(self, since: float) -> None:
         """Something may have changed at `since`: the items are to be scored, unless they were after that."""
         now, last = self._clock(), self._last
         if self._running or (last is not None and (last.began >= since or now - last.ended < _REST)):
@@ -197,7 +195,7 @@ class Anchors:
                 tasks.start_soon(score, number, item)
         self.passes += 1
         done = [scored[number] for number in range(len(self._items))]
-        told = [seen(result) for result in done]
+        told = [kind_scores(result) for result in done]
         if sum(bool(each) for each in told) < len(self._items) / 2:
             return None
         epoch = done[-1].judge, done[-1].epoch
@@ -206,19 +204,19 @@ class Anchors:
         found = {kind for each in told for kind in each}
         return Pass(began, self._clock(), {kind: [each.get(kind) for each in told] for kind in found})
 
-    def shift(self, kind: Kind) -> Shift | None:
+    def shift(self, kind: DetectorKind) -> Shift | None:
         """How far the last pass lies from what the items scored before; None without one."""
         if self._last is None or kind not in self._last.values or len(self._before) < PASSES:
             return None
         return shift(self._means(kind), self._last.values[kind])
 
-    def _means(self, kind: Kind) -> list[float | None]:
+    def _means(self, kind: DetectorKind) -> list[float | None]:
         empty: list[float | None] = [None] * len(self._items)
         columns = zip(*(values.get(kind, empty) for values in self._before), strict=True)
         known = [[value for value in column if value is not None] for column in columns]
         return [sum(values) / len(values) if values else None for values in known]
 
-    def verdict(self, kind: Kind, onset: float, told: float, fall: float) -> Verdict:
+    def verdict(self, kind: DetectorKind, onset: float, told: float, fall: float) -> DriftVerdict:
         """Who moved, where a detector saw a `fall` that began at `onset` and was told at `told` (Unix seconds).
 
         The judge, if it has moved downwards by at least half of the fall; if by less, nobody can say how much of the
@@ -252,4 +250,4 @@ def _rows(values: Values) -> ValuesState:
 
 
 def _values(rows: ValuesState) -> Values:
-    return {Kind(name, against): list(column) for name, against, column in rows}
+    return {DetectorKind(name, against): list(column) for name, against, column in rows}

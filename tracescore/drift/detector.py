@@ -66,7 +66,7 @@ def grown(evidence: Vector, won: Vector, days: ArrayLike) -> Vector:
     return (1 + BETS * won[..., None]) * stake
 
 
-class Change(NamedTuple):
+class ChangePoint(NamedTuple):
     """When the evidence began to rise (Unix seconds), and how many scores came since."""
 
     onset: float
@@ -146,10 +146,10 @@ class Stratum:
         return float(self.evidence.mean())
 
     @property
-    def change(self) -> Change | None:
+    def change(self) -> ChangePoint | None:
         """By the bet that won most; None while none has won."""
         best = int(self.evidence.argmax())
-        return Change(float(self._onset[best]), int(self._since[best])) if self._gain[best] > 0 else None
+        return ChangePoint(float(self._onset[best]), int(self._since[best])) if self._gain[best] > 0 else None
 
     def since(self, at: float) -> Sums:
         """The scores less their baseline since the hour of `at`, of seven days at most."""
@@ -270,7 +270,7 @@ class Detector:
         return sum(each.scores for each in parts.values())
 
     @property
-    def change(self) -> Change | None:
+    def change(self) -> ChangePoint | None:
         """Of the stratum with most evidence; None where nothing has risen."""
         return max(self.tested.values(), key=lambda each: each.mean_evidence).change if self.tested else None
 

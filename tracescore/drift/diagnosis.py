@@ -1,7 +1,5 @@
 """Which pattern the changes of a service make: what has moved, and what provably has not."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, get_args

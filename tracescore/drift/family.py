@@ -5,8 +5,6 @@ alarms of all together are that many days apart, however many services there are
 that goes away does not make the others more easily alarmed.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -18,15 +16,15 @@ from tracescore.drift.observations import (
     Against,
     Conversations,
     ConversationState,
-    Kind,
+    DetectorKind,
     Name,
     Observation,
+    kind_scores,
     kinds,
-    seen,
 )
 from tracescore.drift.releases import Releases, ReleaseState
-from tracescore.drift.scale import Scale, ScaleState, going_on
-from tracescore.exporters.prometheus.labels import label
+from tracescore.drift.scale import Scale, ScaleState, next_scale
+from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.model import Measure, Result
 
 _log = logging.getLogger("tracescore.drift")
@@ -47,7 +45,7 @@ Population = tuple[str, str]
 class Watched:
     """The detectors of one service, when it was last seen, and its latest releases."""
 
-    detectors: dict[Kind, Detector]
+    detectors: dict[DetectorKind, Detector]
     last: float = 0.0
     releases: Releases = field(default_factory=Releases)
 
@@ -100,17 +98,17 @@ class Family:
             return True
         self._follow_clock(result.finished)
         interaction = result.interaction
-        population = label(interaction.service), label(interaction.environment)
+        population = label_value(interaction.service), label_value(interaction.environment)
         at = min(result.ended, result.finished)  # an app's clock may run fast
         watched = self._watched(population, at)
         if watched is None:
             return False
         watched.last = max(watched.last, at)
-        release = label(interaction.release)
+        release = label_value(interaction.release)
         watched.releases.note(release, at)
         told = [
             Observation(population, kind, at, _stratum(kind, result), score, interaction.weight, release)
-            for kind, score in seen(result).items()
+            for kind, score in kind_scores(result).items()
             if kind in watched.detectors
         ]
         for each in self._conversations.take(told, interaction.conversation_id):
@@ -139,7 +137,7 @@ class Family:
 
     def _on_scale(self, result: Result) -> bool:
         """False for a result of an earlier epoch; with a new judge or epoch everything is learned anew."""
-        scale = going_on(self.judge, result)
+        scale = next_scale(self.judge, result)
         if scale is None:
             return False
         if self.judge and scale != self.judge:
@@ -164,16 +162,14 @@ class Family:
         del self.watched[min(idle)[1]]
         return True
 
-    def _fresh(self) -> dict[Kind, Detector]:
+    def _fresh(self) -> dict[DetectorKind, Detector]:
         targets = self._settings.targets
         return {
             kind: Detector(self._settings, targets[kind.name] if kind.against == "target" else None)  # type: ignore[index]
             for kind in self.kinds
         }
 
-    # ---------------------------------------------------------------- what people ask for
-
-    def chosen(self, service: str | None, name: str | None) -> Iterator[tuple[Population, Kind, Detector]]:
+    def chosen(self, service: str | None, name: str | None) -> Iterator[tuple[Population, DetectorKind, Detector]]:
         """The detectors of a service, or of a name, or all."""
         for population, watched in self.watched.items():
             for kind, detector in watched.detectors.items():
@@ -205,8 +201,6 @@ class Family:
                 pinned += 1
         return pinned
 
-    # ---------------------------------------------------------------- restart
-
     def state(self) -> FamilyState:
         """What `resume` goes on from."""
         watched = tuple(
@@ -227,13 +221,13 @@ class Family:
             watched = self.watched[of_service.population] = Watched(self._fresh(), of_service.last)
             watched.releases.resume(of_service.releases)
             for name, against, saved in of_service.detectors:
-                detector = watched.detectors.get(Kind(name, against))
+                detector = watched.detectors.get(DetectorKind(name, against))
                 if detector is not None and saved.target == detector.target:
                     detector.resume(saved)
         self._conversations.resume(state.conversations)
 
 
-def _stratum(kind: Kind, result: Result) -> str:
+def _stratum(kind: DetectorKind, result: Result) -> str:
     """The rule that chose the interaction; faithfulness to a rendered prompt is a stratum apart."""
     interaction = result.interaction
     from_prompt = kind.name == "faithfulness" and interaction.context_source == "prompt"

@@ -5,8 +5,6 @@ a correlation of .3 within conversations of four, false alarms come 26 times as 
 is one observation, the mean of its scores, once it has been silent for a while.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,41 +31,41 @@ MEASURES: Mapping[Name, LiveMeasure] = {
 """The measure that each is read from."""
 
 
-class Kind(NamedTuple):
+class DetectorKind(NamedTuple):
     """One detector of a service."""
 
     name: Name
     against: Against
 
 
-def kinds(measures: Sequence[Measure], targets: Mapping[Measure, float]) -> list[Kind]:
+def kinds(measures: Sequence[Measure], targets: Mapping[Measure, float]) -> list[DetectorKind]:
     """The detectors of a service with these measures and targets."""
     names = [name for name in NAMES if MEASURES[name] in measures]
     aimed = [name for name in names if MEASURES[name] == name and name in targets]
-    return [*(Kind(name, "baseline") for name in names), *(Kind(name, "target") for name in aimed)]
+    return [*(DetectorKind(name, "baseline") for name in names), *(DetectorKind(name, "target") for name in aimed)]
 
 
-def seen(result: Result) -> dict[Kind, float]:
+def kind_scores(result: Result) -> dict[DetectorKind, float]:
     """What a result tells each detector, as a score in [0, 1] of which more is better.
 
     Against a target it is the score as the gauge has it, evasions included.
     """
     found = {each.measure: each for each in result.evaluations}
     scores = {measure: each.value for measure, each in found.items() if isinstance(each, Score)}
-    told: dict[Kind, float] = {}
+    told: dict[DetectorKind, float] = {}
     for name in NAMES:
         if name == MEASURES[name] and name in scores:
-            told[Kind(name, "target")] = scores[name]
+            told[DetectorKind(name, "target")] = scores[name]
     evades = _evades(found)
     if evades is not None and "answer_relevancy" in found:
-        told[Kind("answered", "baseline")] = float(not evades)
+        told[DetectorKind("answered", "baseline")] = float(not evades)
     if not evades:
         for name in ("answer_relevancy", "completeness", "faithfulness"):
             if name in scores:
-                told[Kind(name, "baseline")] = scores[name]
+                told[DetectorKind(name, "baseline")] = scores[name]
         complete = found.get("completeness")
         if isinstance(complete, Score) and complete.details.get("parts", 0) > 1:
-            told[Kind("completeness_multipart", "baseline")] = complete.value
+            told[DetectorKind("completeness_multipart", "baseline")] = complete.value
     return told
 
 
@@ -85,7 +83,7 @@ class Observation(NamedTuple):
     """One score for one detector, of an interaction or conversation that ended `at` (Unix seconds)."""
 
     population: tuple[str, str]
-    kind: Kind
+    kind: DetectorKind
     at: float
     stratum: str
     score: float
@@ -105,7 +103,7 @@ class _Open:
     first: float
     last: float
     release: str
-    sums: dict[tuple[Kind, str], tuple[int, float, float]] = field(default_factory=dict)
+    sums: dict[tuple[DetectorKind, str], tuple[int, float, float]] = field(default_factory=dict)
 
 
 ConversationState = tuple[
@@ -178,6 +176,6 @@ class Conversations:
     def resume(self, state: Sequence[ConversationState]) -> None:
         """Goes on from the state of an earlier process."""
         for service, environment, conversation, first, last, release, rows in state:
-            sums = {(Kind(name, against), stratum): (n, w, s) for name, against, stratum, n, w, s in rows}
+            sums = {(DetectorKind(name, against), stratum): (n, w, s) for name, against, stratum, n, w, s in rows}
             self._open[service, environment, conversation] = _Open(first, last, release, sums)
             self._now = max(self._now, last)

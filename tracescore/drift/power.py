@@ -6,8 +6,6 @@ threshold in scores. For falls up to .10 simulations of the detector lie within 
 sides; of scores that are mostly 1 they are up to a third sooner. Chance brings half as much again now and then.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from statistics import NormalDist

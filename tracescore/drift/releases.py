@@ -1,18 +1,16 @@
 """What the newest releases of a service scored, side by side. For people: no detector looks at it."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 
-from tracescore.drift.observations import Against, Kind, Name
+from tracescore.drift.observations import Against, DetectorKind, Name
 from tracescore.drift.weighted_sums import WeightedSums
 
 _KEPT = 5
 _CONFIDENT = 1.96
 
 
-class Comparison(NamedTuple):
+class ReleaseChange(NamedTuple):
     """The mean of a release less that of the one before, with its 95 % interval at this moment."""
 
     difference: float
@@ -29,7 +27,7 @@ class Releases:
 
     def __init__(self) -> None:
         self.first_seen: dict[str, float] = {}
-        self._sums: dict[str, dict[Kind, WeightedSums]] = {}
+        self._sums: dict[str, dict[DetectorKind, WeightedSums]] = {}
 
     def note(self, release: str, at: float) -> None:
         """An answer of a release was seen `at` (Unix seconds); the oldest of too many is forgotten."""
@@ -39,13 +37,13 @@ class Releases:
                 oldest = next(iter(self.first_seen))
                 del self.first_seen[oldest], self._sums[oldest]
 
-    def add(self, release: str, kind: Kind, score: float, weight: float) -> None:
+    def add(self, release: str, kind: DetectorKind, score: float, weight: float) -> None:
         """An observation; of a release that is forgotten already it is left out."""
         sums = self._sums.get(release)
         if sums is not None:
             sums[kind] = sums.get(kind, WeightedSums()).plus(score, weight)
 
-    def compared(self, kind: Kind) -> Comparison | None:
+    def compared(self, kind: DetectorKind) -> ReleaseChange | None:
         """The newest release less the one before it; None without two that have scores enough."""
         if len(self._sums) < 2:
             return None
@@ -53,7 +51,7 @@ class Releases:
         if before is None or after is None:
             return None
         mean, half = after[0] - before[0], _CONFIDENT * math.sqrt(before[1] + after[1])
-        return Comparison(mean, mean - half, mean + half)
+        return ReleaseChange(mean, mean - half, mean + half)
 
     def state(self) -> tuple[ReleaseState, ...]:
         """What `resume` goes on from."""
@@ -66,4 +64,4 @@ class Releases:
         """Goes on from what an earlier process had."""
         for release, at, rows in state:
             self.first_seen[release] = at
-            self._sums[release] = {Kind(name, against): WeightedSums(*sums) for name, against, *sums in rows}
+            self._sums[release] = {DetectorKind(name, against): WeightedSums(*sums) for name, against, *sums in rows}

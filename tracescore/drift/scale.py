@@ -1,7 +1,5 @@
 """The scale of scores: which judge gave them, in which epoch, by which evaluators. Over two scales nothing adds up."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from tracescore.model import EVALUATOR_VERSION, Result
@@ -19,7 +17,7 @@ ScaleState = tuple[str, int, int] | tuple[()]
 """What is kept of a scale; empty while there was no score."""
 
 
-def going_on(known: Scale | None, result: Result) -> Scale | None:
+def next_scale(known: Scale | None, result: Result) -> Scale | None:
     """The scale to go on with after a result; None where it is of an epoch before the known one.
 
     A late result of a judge that has moved on says nothing, while another judge or version begins anew at any epoch.

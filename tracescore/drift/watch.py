@@ -3,8 +3,6 @@
 An exporter that takes results in. What it knows is committed with them and goes on after a restart.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,18 +11,18 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter
-from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from tracescore import logs
 from tracescore.config import SamplingConfig
 from tracescore.config.drift import DriftConfig
-from tracescore.drift.anchors import VERDICTS, Anchors, AnchorsState, Verdict
+from tracescore.drift.anchors import VERDICTS, Anchors, AnchorsState, DriftVerdict
 from tracescore.drift.detector import Detector
 from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference
 from tracescore.drift.family import Family, FamilyState, Population, Watched
-from tracescore.drift.observations import MEASURES, NAMES, Against, Kind, Name
+from tracescore.drift.observations import MEASURES, NAMES, Against, DetectorKind, Name
 from tracescore.exporters import Continuing
+from tracescore.exporters.prometheus.families import gauge
 from tracescore.model import Clock, Measure, Result
 from tracescore.spool.state import Persisted, StateCodec
 
@@ -38,7 +36,7 @@ GoldFell = Callable[[Population], bool]
 """Whether answers of a service to the gold set have become less correct."""
 
 
-class _Told(NamedTuple):
+class _Detected(NamedTuple):
     """A change that was told: when, in Unix seconds, and when it probably began."""
 
     at: float
@@ -73,7 +71,7 @@ class DriftWatch(Continuing):
         self._settings, self._clock = settings, clock
         self.family = Family(settings, sampling, measures)
         self.anchors, self._gold_fell = anchors, gold_fell
-        self._told: dict[tuple[Population, Kind], _Told] = {}
+        self._detected: dict[tuple[Population, DetectorKind], _Detected] = {}
         self._unwatched = Counter(
             "tracescore_drift_unwatched_results",
             "Results of services that are not watched, as there are too many.",
@@ -87,30 +85,28 @@ class DriftWatch(Continuing):
         self._unwatched.inc(not self.family.take(result))
         if judge and judge != self.family.judge and self.anchors is not None:
             self.anchors.forget()
-        self._look()
+        self._update()
 
-    # ---------------------------------------------------------------- what the detectors say
-
-    def _look(self) -> None:
+    def _update(self) -> None:
         """Notes what has become a change or is none any more, and has anchors scored where anything is suspected.
 
         A change that was told remains one until it is not even suspected: evidence near the threshold goes to and fro.
         """
-        limit, before = self.family.threshold, dict(self._told)
-        self._told = {}
+        limit, before = self.family.threshold, dict(self._detected)
+        self._detected = {}
         for population, kind, detector in self.family.chosen(None, None):
             if detector.evidence < math.sqrt(limit):
                 continue
             onset = detector.change.onset if detector.change else 0.0
             if self.anchors is not None:
-                self.anchors.want(onset)
+                self.anchors.request_pass(onset)
             told = before.get((population, kind))
             if told is None and detector.evidence >= limit:
-                told = self._tell(population, kind, onset)
+                told = self._announce(population, kind, onset)
             if told is not None:
-                self._told[population, kind] = told
+                self._detected[population, kind] = told
 
-    def _tell(self, population: Population, kind: Kind, onset: float) -> _Told:
+    def _announce(self, population: Population, kind: DetectorKind, onset: float) -> _Detected:
         since = datetime.fromtimestamp(onset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         where = "the page and tracescore baseline show say where to look"
         service, environment = map(logs.plain, population)
@@ -118,29 +114,29 @@ class DriftWatch(Continuing):
             'event=change_detected service="%s" environment="%s" detector=%s against=%s since=%s advice="%s"',
             *(service, environment, kind.name, kind.against, since, where),
         )
-        return _Told(self._clock(), onset)
+        return _Detected(self._clock(), onset)
 
-    def verdict(self, population: Population) -> Verdict:
+    def verdict(self, population: Population) -> DriftVerdict:
         """Who moved, over everything that is told of a service: where detectors disagree nobody knows."""
-        verdicts = {self._verdict(*key, told) for key, told in self._told.items() if key[0] == population}
+        verdicts = {self._verdict(*key, told) for key, told in self._detected.items() if key[0] == population}
         if not verdicts:
             return "none"
         if "pending" in verdicts:
             return "pending"
         return verdicts.pop() if len(verdicts) == 1 else "unattributed"
 
-    def _verdict(self, population: Population, kind: Kind, told: _Told) -> Verdict:
+    def _verdict(self, population: Population, kind: DetectorKind, told: _Detected) -> DriftVerdict:
         if self.anchors is None:
             return "unattributed"
         detector = self.family.watched[population].detectors[kind]
         found = difference(detector, told.onset)
         return self.anchors.verdict(kind, told.onset, told.at, max(0.0, -found.mean) if found else 0.0)
 
-    def pattern(self, population: Population, verdict: Verdict) -> Pattern:
+    def pattern(self, population: Population, verdict: DriftVerdict) -> Pattern:
         """The pattern that the changes of a service make."""
         detectors = self.family.watched[population].detectors
         baselines = {kind.name: each for kind, each in detectors.items() if kind.against == "baseline"}
-        told = {kind: when for (of, kind), when in self._told.items() if of == population}
+        told = {kind: when for (of, kind), when in self._detected.items() if of == population}
         moved = [kind.name for kind in told if kind.against == "baseline"]
         since = min((when.onset for when in told.values()), default=self._clock() - _WEEK)
         flat = [name for name, each in baselines.items() if name not in moved and self._is_flat(each, since)]
@@ -151,41 +147,38 @@ class DriftWatch(Continuing):
         found = difference(detector, since)
         return found is not None and found.within(self._settings.tolerance)
 
-    # ---------------------------------------------------------------- metrics
-
     def collect(self) -> Iterator[Metric]:
         """All families at one moment; called by the registry."""
-        limit = GaugeMetricFamily(
-            "tracescore_drift_threshold_days", "Evidence from which a change is told, the same for all detectors."
-        )
-        limit.add_metric([], self.family.threshold)
-        yield limit
-        rows = [
+        about = "Evidence from which a change is told, the same for all detectors."
+        yield gauge("tracescore_drift_threshold_days", about, (), [((), self.family.threshold)])
+        figures = [
             (self._labels(population, kind), self._figures(population, kind, detector))
             for population, kind, detector in self.family.chosen(None, None)
         ]
         for suffix, about in _GAUGES.items():
-            family = GaugeMetricFamily(f"tracescore_drift_{suffix}", about, labels=LABELS)
-            for labels, figures in rows:
-                if (value := figures.get(suffix)) is not None:
-                    family.add_metric(labels, value)
-            yield family
+            rows = [(labels, each[suffix]) for labels, each in figures]
+            yield gauge(f"tracescore_drift_{suffix}", about, LABELS, rows)
         yield from self._states()
+        yield from self._releases()
+        moved = [(kind, self.anchors.shift(kind)) for kind in self.family.kinds] if self.anchors else []
+        shifts = [([self._judge, *kind], shift.mean) for kind, shift in moved if shift]
+        about = "Mean difference of the anchors at their last scoring to what they scored before."
+        yield gauge("tracescore_drift_anchor_shift_ratio", about, ("judge", "detector", "against"), shifts)
 
     @property
     def _judge(self) -> str:
         """The name of the judge that everything known is from."""
         return self.family.judge.judge if self.family.judge else ""
 
-    def _labels(self, population: Population, kind: Kind) -> list[str]:
+    def _labels(self, population: Population, kind: DetectorKind) -> list[str]:
         return [self._judge, *population, kind.name, MEASURES[kind.name], kind.against]
 
-    def _figures(self, population: Population, kind: Kind, detector: Detector) -> dict[str, float | None]:
+    def _figures(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, float | None]:
         evidence, change = detector.evidence, detector.change
         suspected = evidence >= math.sqrt(self.family.threshold) and change is not None
         return {
             "evidence_days": evidence,
-            "detected": float((population, kind) in self._told),
+            "detected": float((population, kind) in self._detected),
             "learning": float(detector.is_learning),
             "reference_ratio": detector.reference(self._clock()),
             "baseline_ratio": detector.baseline,
@@ -196,46 +189,30 @@ class DriftWatch(Continuing):
         }
 
     def _states(self) -> Iterator[Metric]:
-        verdicts = GaugeMetricFamily(
-            "tracescore_drift_verdict", "1 for who moved when something did.", labels=(*_SERVICE, "verdict")
-        )
-        patterns = GaugeMetricFamily(
-            "tracescore_drift_diagnosis", "1 for the pattern that the changes make.", labels=(*_SERVICE, "pattern")
-        )
+        verdicts, patterns = [], []
         for population in self.family.watched:
-            verdict = self.verdict(population)
+            labels, verdict = [self._judge, *population], self.verdict(population)
             pattern = self.pattern(population, verdict)
-            for each in VERDICTS:
-                verdicts.add_metric([self._judge, *population, each], float(each == verdict))
-            for one in PATTERNS:
-                patterns.add_metric([self._judge, *population, one], float(one == pattern))
-        yield from (verdicts, patterns)
-        yield from self._releases()
-        shifts = GaugeMetricFamily(
-            "tracescore_drift_anchor_shift_ratio",
-            "Mean difference of the anchors at their last scoring to what they scored before.",
-            labels=("judge", "detector", "against"),
-        )
-        for kind in self.family.kinds if self.anchors else ():
-            found = self.anchors.shift(kind) if self.anchors else None
-            if found is not None:
-                shifts.add_metric([self._judge, *kind], found.mean)
-        yield shifts
+            verdicts += [([*labels, each], float(each == verdict)) for each in VERDICTS]
+            patterns += [([*labels, each], float(each == pattern)) for each in PATTERNS]
+        about = "1 for who moved when something did."
+        yield gauge("tracescore_drift_verdict", about, (*_SERVICE, "verdict"), verdicts)
+        about = "1 for the pattern that the changes make."
+        yield gauge("tracescore_drift_diagnosis", about, (*_SERVICE, "pattern"), patterns)
 
     def _releases(self) -> Iterator[Metric]:
         about = "of the newest release less that of the one before, at this moment."
-        limits = {"": "Mean", "_lower": "Lower 95 % limit of the mean", "_upper": "Upper 95 % limit of the mean"}
-        families = [
-            GaugeMetricFamily(f"tracescore_drift_release_change{suffix}_ratio", f"{limit} {about}", labels=LABELS)
-            for suffix, limit in limits.items()
+        changes = [
+            (self._labels(population, kind), self.family.watched[population].releases.compared(kind))
+            for population, kind, _ in self.family.chosen(None, None)
         ]
-        for population, kind, _ in self.family.chosen(None, None):
-            compared = self.family.watched[population].releases.compared(kind)
-            for family, value in zip(families, compared or (), strict=False):
-                family.add_metric(self._labels(population, kind), value)
-        yield from families
-
-    # ---------------------------------------------------------------- for people
+        for suffix, limit, field in (
+            ("", "Mean", "difference"),
+            ("_lower", "Lower 95 % limit of the mean", "lower"),
+            ("_upper", "Upper 95 % limit of the mean", "upper"),
+        ):
+            rows = [(labels, getattr(change, field, None)) for labels, change in changes]
+            yield gauge(f"tracescore_drift_release_change{suffix}_ratio", f"{limit} {about}", LABELS, rows)
 
     def show(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -258,7 +235,7 @@ class DriftWatch(Continuing):
             "detectors": [self._detector(population, kind, each) for kind, each in watched.detectors.items()],
         }
 
-    def _detector(self, population: Population, kind: Kind, detector: Detector) -> dict[str, Any]:
+    def _detector(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, Any]:
         figures = self._figures(population, kind, detector)
         found = difference(detector, figures["change_timestamp_seconds"] or self._clock() - _WEEK)
         compared = self.family.watched[population].releases.compared(kind)
@@ -283,7 +260,7 @@ class DriftWatch(Continuing):
         """Learns anew; see `Family.reset`. ValueError for a detector that there is not."""
         _check(name)
         done = self.family.reset(service, name)
-        self._look()
+        self._update()
         _log.warning("event=baseline_reset cause=asked_for detectors=%d", done)
         return done
 
@@ -291,15 +268,13 @@ class DriftWatch(Continuing):
         """Fixes references; see `Family.pin`. ValueError for a detector that there is not."""
         _check(name)
         done = self.family.pin(service, name, at)
-        self._look()
+        self._update()
         _log.warning("event=baseline_pinned detectors=%d", done)
         return done
 
-    # ---------------------------------------------------------------- restart
-
     def state(self) -> DriftState:
         """What all detectors and anchors know."""
-        told = tuple((*population, *kind, *when) for (population, kind), when in self._told.items())
+        told = tuple((*population, *kind, *when) for (population, kind), when in self._detected.items())
         return DriftState(self.family.state(), told, self.anchors.state() if self.anchors else None)
 
     def resume(self, state: DriftState) -> None:
@@ -309,9 +284,9 @@ class DriftWatch(Continuing):
         self.family.resume(state.family)
         known = {(population, kind) for population, kind, _ in self.family.chosen(None, None)}
         for service, environment, name, against, at, onset in state.told:
-            key = (service, environment), Kind(name, against)
+            key = (service, environment), DetectorKind(name, against)
             if key in known:  # it may not be configured any more
-                self._told[key] = _Told(at, onset)
+                self._detected[key] = _Detected(at, onset)
 
 
 _GAUGES: Mapping[str, str] = {

@@ -26,7 +26,7 @@ class WeightedSums(NamedTuple):
         terms = (weight, weight * score, square, square * score, square * score * score)
         return WeightedSums(*(old + times * term for old, term in zip(self, terms, strict=True)))
 
-    def and_also(self, other: Iterable[float]) -> WeightedSums:
+    def merged(self, other: Iterable[float]) -> WeightedSums:
         """Both together."""
         return WeightedSums(*map(sum, zip(self, other, strict=True)))
 

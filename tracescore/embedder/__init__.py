@@ -1,7 +1,5 @@
 """Text to vectors. `Embedder` is the contract; `build_embedder` picks one from the configuration."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 

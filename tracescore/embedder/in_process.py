@@ -48,7 +48,7 @@ class Encoded:
     rarity: NDArray[np.float32]
 
 
-class Model(Protocol):
+class TextModel(Protocol):
     """A model that has been loaded."""
 
     @property
@@ -75,7 +75,7 @@ class _Request:
 class InProcessEmbedder:
     """See `Embedder`. Beside that, `run` and `encode` give those who compare words the vectors of tokens."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: TextModel) -> None:
         self._model = model
         self._characters = PER_TOKEN * model.reach if model.reach else None
         self._vectors: OrderedDict[str, Vector] = OrderedDict()

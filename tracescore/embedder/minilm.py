@@ -43,7 +43,7 @@ class MiniLMEmbedder(InProcessEmbedder):
 
 
 class _Model:
-    """See `in_process.Model`. Texts are tokenised one by one: the tokenizer's batches take every core."""
+    """See `in_process.TextModel`. Texts are tokenised one by one: the tokenizer's batches take every core."""
 
     name = "all-MiniLM-L6-v2"
     reach = REACH

@@ -1,7 +1,5 @@
 """Vectors from any endpoint that speaks the OpenAI embeddings API."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, get_args

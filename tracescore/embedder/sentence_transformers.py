@@ -1,7 +1,5 @@
 """Any sentence-transformers model of one's own, on this machine's CPU: no key, no network."""
 
-from __future__ import annotations
-
 import importlib
 import importlib.util
 from collections.abc import Iterator, Sequence
@@ -29,7 +27,7 @@ class SentenceTransformersEmbedder(InProcessEmbedder):
 
 
 class _Model:
-    """See `in_process.Model`."""
+    """See `in_process.TextModel`."""
 
     def __init__(self, settings: SentenceTransformersEmbedderConfig) -> None:
         self._loaded = _load(settings.model)

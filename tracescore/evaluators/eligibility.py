@@ -27,8 +27,8 @@ def skip_reason(interaction: Interaction, measure: Measure) -> SkipReason | None
 
     An answer that is there but blank counts as an answer; a blank question, context or reference as none.
     """
-    if interaction.state == "app_error":
-        return "app_error"
+    if interaction.state in {"app_error", "implausible"}:
+        return "app_error" if interaction.state == "app_error" else "implausible"
     for field in READS[measure]:
         if _absent(interaction, field):
             hidden = interaction.state in {"content_not_captured", "redacted"} and field != "reference"

@@ -4,8 +4,6 @@ Its class says what becomes of it: one that derives from `Continuing` is persist
 is owed what it has not delivered, and any other one is shown recent results again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry
@@ -19,7 +17,7 @@ from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.hold import Hold
 from tracescore.model import Clock, RawSpan
 
-__all__ = ["EXPORTERS", "Continuing", "Delivering", "Exporter", "build_exporters", "build_forwarder", "build_hold"]
+__all__ = ["EXPORTERS", "Continuing", "Delivering", "Exporter", "build_exporters", "build_hold"]
 
 
 def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter:
@@ -28,7 +26,7 @@ def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Ex
 
 def _otlp(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
     settings = config.exporters.otlp or _beside_forward(config.exporters.forward)
-    return OtlpExporter(settings, registry, kept=config.spool.path is not None) if settings else None
+    return OtlpExporter(settings, registry, durable=config.spool.path is not None) if settings else None
 
 
 def _beside_forward(forward: ForwardConfig | None) -> OtlpExporterConfig | None:
@@ -41,9 +39,9 @@ def _beside_forward(forward: ForwardConfig | None) -> OtlpExporterConfig | None:
 
 
 def _phoenix(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:
-    settings, kept = config.exporters.phoenix, config.spool.path is not None
+    settings, durable = config.exporters.phoenix, config.spool.path is not None
     language_model = config.judge.kind != "embedded"
-    return PhoenixExporter(settings, registry, language_model=language_model, kept=kept) if settings else None
+    return PhoenixExporter(settings, registry, language_model=language_model, durable=durable) if settings else None
 
 
 EXPORTERS: dict[str, Callable[[Config, CollectorRegistry, Clock], Exporter | None]] = {
@@ -58,11 +56,6 @@ def build_exporters(config: Config, registry: CollectorRegistry, clock: Clock) -
     """The exporters that the configuration asks for. UsageError when a secret cannot be read."""
     built = (build(config, registry, clock) for build in EXPORTERS.values())
     return [exporter for exporter in built if exporter is not None]
-
-
-def build_forwarder(config: Config, registry: CollectorRegistry) -> Forwarder | None:
-    """What passes received requests on; None where the configuration does not ask for it."""
-    return Forwarder(config.exporters.forward, registry) if config.exporters.forward else None
 
 
 def build_hold(

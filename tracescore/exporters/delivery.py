@@ -5,12 +5,10 @@ take it, and counts a record as sent when it has been acknowledged. A destinatio
 yet what some records are about: those wait for a while beside the queue, and nothing waits for them.
 
 Whoever puts records learns when they have been acknowledged or given up. What is left at `close` is dropped and
-counted, unless it is `kept` for a next process, which is given it again: at least once, never silently less.
+counted, unless it is kept for a next process, which is given it again: at least once, never silently less.
 
-How long it pauses: `net/retry.py`. Which answers may change: `net/otlp_answers.py`, and `retry.may_pass` for others.
+Pauses: `net/retry.py`. Which answers may change: `net/otlp_answers.py`, and `retry.is_transient` for others.
 """
-
-from __future__ import annotations
 
 import asyncio
 import logging
@@ -24,7 +22,7 @@ import anyio
 from prometheus_client import CollectorRegistry, Counter, Gauge
 
 from tracescore import logs
-from tracescore.net.otlp_answers import Taken
+from tracescore.net.otlp_answers import OtlpOutcome
 from tracescore.net.retry import REAL_TIME, Backoff, Timing
 
 _log = logging.getLogger("tracescore.exporters")
@@ -70,7 +68,7 @@ class Answer:
     ours, on the way there. `detail` is a status, safe to log.
     """
 
-    outcome: Literal[Taken, "unknown", "failed"]
+    outcome: Literal[OtlpOutcome, "unknown", "failed"]
     detail: str = ""
     rejected: int = 0
     after: float | None = None
@@ -98,6 +96,17 @@ class _Parcel(Generic[R]):
     unknown: int = 0
     since: float = 0.0
     due: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMetrics:
+    """What one queue counts, and its name in the logs; without `failed`, attempts are told by whoever makes them."""
+
+    name: str
+    sent: Counter
+    failed: Counter | None
+    dropped: dict[Dropped, Counter]
+    waiting: Gauge
 
 
 class DeliveryMetrics:
@@ -132,17 +141,6 @@ class DeliveryMetrics:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class QueueMetrics:
-    """What one queue counts, and its name in the logs; without `failed`, attempts are told by whoever makes them."""
-
-    name: str
-    sent: Counter
-    failed: Counter | None
-    dropped: dict[Dropped, Counter]
-    waiting: Gauge
-
-
 class DeliveryQueue(Generic[R]):
     """One queue and the task that empties it, which is there while something waits."""
 
@@ -162,7 +160,7 @@ class DeliveryQueue(Generic[R]):
         self._alone = 0  # so many at the head go one by one
         self._wake, self._idle = asyncio.Event(), asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._healthy, self._kept = True, False
+        self._healthy, self._durable = True, False
         self.waiting = 0
         """Results not yet at their end, those under way included."""
 
@@ -182,12 +180,12 @@ class DeliveryQueue(Generic[R]):
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"exporter {self._metrics.name}")
 
-    async def close(self, *, kept: bool = False) -> int:
+    async def close(self, *, durable: bool = False) -> int:
         """Waits a while for everything to be delivered, then ends the task; how many results are left.
 
-        These are dropped and counted, or `kept` for a next process and not this one's to count.
+        These are dropped and counted, or, where that is `durable`, kept for a next process and not this one's to count.
         """
-        self._kept = kept
+        self._durable = durable
         try:
             if self.waiting:
                 with anyio.move_on_after(self._limits.flush):
@@ -289,7 +287,7 @@ class DeliveryQueue(Generic[R]):
         """Counts results that are done with: `lost` of their records (None: all) were dropped for `reason`."""
         records = sum(len(parcel.records) for parcel in parcels)
         lost = records if lost is None else min(lost, records)
-        if lost and not (self._kept and reason == "shutdown"):
+        if lost and not (self._durable and reason == "shutdown"):
             self._metrics.dropped[reason].inc(lost)
         self._metrics.sent.inc(records - lost)
         self._hold(-len(parcels))

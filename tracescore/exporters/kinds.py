@@ -1,7 +1,5 @@
 """What an exporter is, and the two kinds of which more is asked: what a class derives from says what becomes of it."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import Any, Protocol
 
@@ -50,9 +48,9 @@ class Delivering(Exporter):
     name: str
     """Of the exporter in the spool: what is owed to one that is not there any more is never delivered."""
 
-    def __init__(self, *, kept: bool = False) -> None:
-        """`kept`: whether what is left at the end is kept for a next process."""
-        self.kept = kept
+    def __init__(self, *, durable: bool = False) -> None:
+        """`durable`: whether what is left at the end is kept for a next process."""
+        self.durable = durable
         self._settled: list[Result] = []
 
     def settled(self, result: Result) -> None:

@@ -4,10 +4,8 @@ An annotation is known by its span, its name (the measure) and its identifier (t
 replaced by itself. Phoenix takes annotations only of spans it knows, so scores that are quicker than the spans wait.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import orjson
 from prometheus_client import CollectorRegistry
@@ -18,16 +16,9 @@ from tracescore.exporters.kinds import Delivering
 from tracescore.exporters.otlp.messages import explanation
 from tracescore.exporters.posting import Poster
 from tracescore.model import Result, Score
-from tracescore.net.retry import may_pass
+from tracescore.net.retry import is_transient
 
-DROPPED: tuple[Dropped, ...] = (
-    "queue_full",
-    "refused",
-    "not_found",
-    "retries_exhausted",
-    "shutdown",
-    "internal_error",
-)
+DROPPED: tuple[Dropped, ...] = tuple(reason for reason in get_args(Dropped) if reason != "rejected")
 
 
 class PhoenixExporter(Delivering):
@@ -42,10 +33,10 @@ class PhoenixExporter(Delivering):
         limits: Limits = DEFAULT_LIMITS,
         *,
         language_model: bool,
-        kept: bool = False,
+        durable: bool = False,
     ) -> None:
         """`language_model`: whether the judge is one. UsageError when the key cannot be read."""
-        super().__init__(kept=kept)
+        super().__init__(durable=durable)
         headers = {"content-type": "application/json"}
         if settings.api_key is not None:
             headers["authorization"] = f"Bearer {settings.api_key.read('exporters.phoenix.api_key')}"
@@ -68,7 +59,7 @@ class PhoenixExporter(Delivering):
     async def close(self) -> None:
         """Sends what is waiting, for at most a few seconds, and drops and counts the rest, unless it is kept."""
         try:
-            await self._queue.close(kept=self.kept)
+            await self._queue.close(durable=self.durable)
         finally:
             await self._poster.close()
 
@@ -96,7 +87,7 @@ class PhoenixExporter(Delivering):
         detail = f"HTTP {posted.status}"
         if posted.status == 404:
             return Answer("unknown", detail, unknown=_unknown(results, posted.body))
-        if may_pass(posted.status):
+        if is_transient(posted.status):
             return Answer("again", detail, after=posted.retry_after)
         return Answer("accepted" if 200 <= posted.status < 300 else "refused", detail)
 

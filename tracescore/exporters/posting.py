@@ -1,7 +1,5 @@
 """HTTP POSTs of exporters: one session per destination, and an answer instead of an exception."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The reference is the mean of (up to) three runs of an accepted release, because 
 pass and calls chance a fall. Compared is only what can be: the same items, scored by the same judge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, fsum, log2
@@ -23,7 +21,7 @@ RIGHT = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MeasureChange:
     """Of one measure, over the `pairs` items that both sides have: means, their difference, and its one-sided p."""
 
     before: float
@@ -57,7 +55,7 @@ class Comparison:
 
     name: str
     runs: int
-    changes: Mapping[GoldMeasure, Change]
+    changes: Mapping[GoldMeasure, MeasureChange]
     flips: tuple[Flip, ...]
 
     @property
@@ -73,7 +71,7 @@ def compare(run: Run, references: Sequence[Run], name: str) -> Comparison | None
     Runs of another judge are left out: two judges' numbers say nothing about the app.
     """
     same = [each for each in references if each.judge == run.judge and each.id != run.id]
-    changes: dict[GoldMeasure, Change] = {}
+    changes: dict[GoldMeasure, MeasureChange] = {}
     for measure in GOLD_MEASURES:
         pairs = list(_pairs(run, same, measure))
         if pairs:
@@ -99,11 +97,11 @@ def _pairs(run: Run, references: Sequence[Run], measure: GoldMeasure) -> Iterato
             yield each, fsum(known) / len(known), each.values[measure]
 
 
-def _change(pairs: Sequence[tuple[ItemOutcome, float, float]]) -> Change:
+def _change(pairs: Sequence[tuple[ItemOutcome, float, float]]) -> MeasureChange:
     weights = [item.weight for item, _, _ in pairs]
     total = fsum(weights)
     before = fsum(item.weight * old for item, old, _ in pairs) / total
     after = fsum(item.weight * new for item, _, new in pairs) / total
     # Means of three carry rounding errors that would count as differences.
     differences = [round(new - old, 9) for _, old, new in pairs]
-    return Change(before, after, after - before, sign_flip_p(differences, weights), len(pairs))
+    return MeasureChange(before, after, after - before, sign_flip_p(differences, weights), len(pairs))

@@ -4,8 +4,6 @@ Read once as rows of plain values with the line each began on, and validated the
 three formats. In YAML every scalar is text: `reference: No` is the answer "No".
 """
 
-from __future__ import annotations
-
 import csv
 import difflib
 import hashlib
@@ -81,7 +79,9 @@ def load(path: Path, name: str | None = None) -> GoldSet:
         problems.append((1, "no items; at least one with question and reference expected"))
     if problems:
         raise ConfigError([f"{path}:{line}: {what}" for line, what in sorted(problems)])
-    return GoldSet(name or path.stem, tuple(items), _hash([mark_of(item) for item in sorted(items, key=_by_id)]))
+    return GoldSet(
+        name or path.stem, tuple(items), _hash([mark_of(item) for item in sorted(items, key=lambda item: item.id)])
+    )
 
 
 def mark_of(item: GoldItem) -> str:
@@ -92,10 +92,6 @@ def mark_of(item: GoldItem) -> str:
 
 def _hash(content: object) -> str:
     return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:12]
-
-
-def _by_id(item: GoldItem) -> str:
-    return item.id
 
 
 # ---------------------------------------------------------------- formats
@@ -159,8 +155,7 @@ def _json_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
         twice: list[str] = []
 
         def once(pairs: list[tuple[str, Any]], twice: list[str] = twice) -> dict[str, Any]:
-            names = [name for name, _ in pairs]
-            twice += [name for name in dict.fromkeys(names) if names.count(name) > 1]
+            twice += _repeated([name for name, _ in pairs])
             return dict(pairs)
 
         try:

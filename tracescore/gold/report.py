@@ -3,13 +3,11 @@
 Texts of items and answers are somebody else's: they are escaped for the format, and stand nowhere but here.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,7 +28,7 @@ _WRONG = {"FP": "claimed, but not in the reference", "missed": "left out", "cont
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class GoldReport:
     """A run, what it was compared with, and the checks it failed and other notes, a sentence each."""
 
     run: Run
@@ -54,7 +52,7 @@ def _lead(item: ItemOutcome) -> float:
     return item.values.get("factual", item.values.get("answer_correctness", 0.0))
 
 
-def write(report: Report, path: Path) -> None:
+def write(report: GoldReport, path: Path) -> None:
     """Writes the report in the format of the file's name; UsageError when it is none, or cannot be written."""
     text = FORMATS[check_name(path)](report)
     try:
@@ -83,14 +81,11 @@ def read_run(path: Path) -> Run:
         raise UsageError(f"--compare-with: {path} is no report that --report FILE.json wrote") from None
 
 
-# ---------------------------------------------------------------- Markdown
-
-
-def _markdown(report: Report) -> str:
+def _markdown(report: GoldReport) -> str:
     return "\n".join(_lines(report)) + "\n"
 
 
-def _lines(report: Report) -> Iterator[str]:
+def _lines(report: GoldReport) -> Iterator[str]:
     run = report.run
     verdict = "failed" if report.failures or run.state != "done" else "fine"
     yield f"# Gold set {_md(run.gold_set)}: {verdict}"
@@ -152,15 +147,14 @@ def _md(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|#~!$&])", r"\\\1", shown)
 
 
-# ---------------------------------------------------------------- JSON
-
-
-def _json(report: Report) -> str:
+def _json(report: GoldReport) -> str:
     run, comparison = report.run, report.comparison
     content: dict[str, Any] = {
         "run": dataclasses.asdict(run),
         "measures": {name: dataclasses.asdict(each) for name, each in run.estimates(report.min_scored).items()},
-        "by_tag": {tag: _means(run, report.min_scored, tag) for tag in run.tags()},
+        "by_tag": {
+            tag: {name: each.mean for name, each in run.estimates(report.min_scored, tag).items()} for tag in run.tags()
+        },
         "claims": run.claims(),
         "failures": report.failures,
         "comparison": None,
@@ -179,14 +173,7 @@ def _json(report: Report) -> str:
     return dumps_utf8(content, indent=True).decode()
 
 
-def _means(run: Run, min_scored: float, tag: str) -> Mapping[str, float]:
-    return {name: each.mean for name, each in run.estimates(min_scored, tag).items()}
-
-
-# ---------------------------------------------------------------- JUnit
-
-
-def _junit(report: Report) -> str:
+def _junit(report: GoldReport) -> str:
     """A test case per item (wrong: failure, not measured: error), and one per check that failed."""
     run, wrong = report.run, report.wrong()
     cases = list(_cases(run.outcomes, {item.id for item in wrong}, report.failures))
@@ -230,5 +217,5 @@ def _xml(text: str) -> str:
     return re.sub("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
-FORMATS: dict[str, Callable[[Report], str]] = {".md": _markdown, ".json": _json, ".xml": _junit}
+FORMATS: dict[str, Callable[[GoldReport], str]] = {".md": _markdown, ".json": _json, ".xml": _junit}
 """Ending of the file -> what writes it."""

@@ -1,7 +1,5 @@
 """What a gold run found: an outcome per item, and the estimates over them."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,12 +28,12 @@ _PARTS: Mapping[str, GoldMeasure] = {
 """Detail of answer_correctness -> the measure it is here."""
 COUNTS = ("tp", "fp", "fn")
 
-Outcome = Literal["scored", "unscored", "unanswered"]
+GoldOutcome = Literal["scored", "unscored", "unanswered"]
 """Of an item: correctness has a value; the app answered and the judge could not tell; the app did not answer."""
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+GOLD_OUTCOMES: tuple[GoldOutcome, ...] = get_args(GoldOutcome)
 Trigger = Literal["schedule", "overdue", "release", "hand", "resumed", "again"]
 """Why a run began; `again`: the one before had no answer at all."""
-State = Literal["running", "done", "failed", "cut"]
+RunState = Literal["running", "done", "failed", "cut"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +47,7 @@ class ItemOutcome:
     mark: str
     question: str
     reference: str
-    outcome: Outcome
+    outcome: GoldOutcome
     tags: tuple[str, ...] = ()
     weight: float = 1.0
     answer: str | None = None
@@ -108,12 +106,12 @@ class Run:
     started: float
     epoch: int = 0
     finished: float = 0.0
-    state: State = "running"
+    state: RunState = "running"
     detail: str = ""
     reference: bool = False
     outcomes: tuple[ItemOutcome, ...] = ()
 
-    def count(self, outcome: Outcome) -> int:
+    def count(self, outcome: GoldOutcome) -> int:
         """Items with this outcome."""
         return sum(each.outcome == outcome for each in self.outcomes)
 
@@ -147,7 +145,7 @@ class Summary:
     run: Run
     estimates: Mapping[GoldMeasure, Estimate]
     by_tag: Mapping[str, Mapping[GoldMeasure, Estimate]]
-    items: Mapping[Outcome, int]
+    items: Mapping[GoldOutcome, int]
     claims: Mapping[str, float]
 
 
@@ -162,7 +160,7 @@ def summary(run: Run, min_scored: float) -> Summary:
         run=replace(run, outcomes=()),
         estimates=run.estimates(min_scored),
         by_tag={tag: run.estimates(min_scored, tag) for tag in frequent},
-        items={outcome: run.count(outcome) for outcome in OUTCOMES},
+        items={outcome: run.count(outcome) for outcome in GOLD_OUTCOMES},
         claims=run.claims(),
     )
 

@@ -1,7 +1,5 @@
 """One run over a gold set: asks, has the answers scored, and notes an outcome per item as soon as it is known."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import logging
@@ -15,17 +13,17 @@ from tracescore import logs
 from tracescore.config.gold import GoldConfig
 from tracescore.errors import TargetFailed
 from tracescore.gold.items import GoldItem, GoldSet, mark_of
-from tracescore.gold.results import COUNTS, ItemOutcome, Run, State, values_of
+from tracescore.gold.results import COUNTS, ItemOutcome, Run, RunState, values_of
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.model import Clock, Interaction, Result, Score, Unscored
 from tracescore.net.retry import REAL_TIME, Backoff, Timing
 
 Evaluate = Callable[[Interaction], Awaitable[Result]]
 """Scores an interaction that carries its reference; never raises for what judge or embedder do."""
-Progress = Callable[[ItemOutcome], None]
-"""Told of every item that is done."""
+Progress = Callable[[], None]
+"""Called for every item that is done."""
 
 _log = logging.getLogger("tracescore.gold")
 
@@ -36,12 +34,12 @@ _DETAIL = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Asker:
+class RunExecutor:
     """What all items of all runs have in common."""
 
     settings: GoldConfig
     target: Target
-    marks: Marks
+    trace_ids: GoldTraceIds
     evaluate: Evaluate
     store: Store
     clock: Clock
@@ -59,7 +57,7 @@ class Asker:
                 run = replace(run, epoch=epoch)
             await self._in_thread(self.store.add, run, outcome)
             found.append(outcome)
-            progress(outcome)
+            progress()
             return outcome
 
         items = iter(left)
@@ -84,7 +82,7 @@ class Asker:
             for _ in range(self.settings.concurrency):
                 workers.start_soon(worker)
 
-    def _verdict(self, run: Run, found: list[ItemOutcome]) -> tuple[State, str]:
+    def _verdict(self, run: Run, found: list[ItemOutcome]) -> tuple[RunState, str]:
         """A run of which too little could be scored has failed: nothing of it would be published."""
         whole = replace(run, outcomes=tuple(found))
         scored = whole.count("scored")
@@ -93,7 +91,7 @@ class Asker:
         why = ", ".join(f"{reason} {count}" for reason, count in whole.reasons().items())
         return "failed", f"{scored} of {len(found)} items scored, {self.settings.min_scored:.0%} needed: {why}"
 
-    async def _ended(self, run: Run, found: list[ItemOutcome], state: State, detail: str) -> Run:
+    async def _ended(self, run: Run, found: list[ItemOutcome], state: RunState, detail: str) -> Run:
         found.sort(key=lambda each: each.id)
         ended = replace(run, outcomes=tuple(found), state=state, detail=detail[:_DETAIL], finished=self.clock())
         answered = [each for each in found if each.outcome != "unanswered"]
@@ -108,8 +106,6 @@ class Asker:
     async def _in_thread(self, call: Callable[..., None], *values: object) -> None:
         await anyio.to_thread.run_sync(call, *values)
 
-    # ---------------------------------------------------------------- one item
-
     async def _outcome(self, item: GoldItem) -> tuple[ItemOutcome, int | None]:
         """What became of the item, and the judge epoch of its scores."""
         bare = ItemOutcome(
@@ -123,7 +119,7 @@ class Asker:
             service=self.settings.service or "unknown",
         )
         try:
-            answered = await self._asked(item)
+            answered = await self._answered(item)
             result = await self.evaluate(_with_reference(answered, item))
         except TargetFailed as failed:
             return replace(bare, reason=failed.reason, detail=failed.detail[:_DETAIL]), None
@@ -132,12 +128,12 @@ class Asker:
             return replace(bare, reason="internal_error", detail=type(error).__name__), None
         return _scored(bare, result), result.epoch
 
-    async def _asked(self, item: GoldItem) -> Interaction:
+    async def _answered(self, item: GoldItem) -> Interaction:
         """The answer, at the latest after `retries` more attempts, each in a trace of its own; TargetFailed."""
         attempt = 0
         while True:
             try:
-                return await self.target.ask(item, self.marks.new())
+                return await self.target.ask(item, self.trace_ids.new())
             except TargetFailed as failed:
                 attempt += 1
                 if not failed.again or attempt > self.settings.retries:

@@ -1,7 +1,5 @@
 """Runs one gold set when it is due, or when asked to, and keeps at hand what its latest runs found."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import deque
@@ -16,15 +14,15 @@ import anyio.to_thread
 from tracescore import logs
 from tracescore.config.gold import GoldConfig
 from tracescore.errors import ConfigError, UsageError
-from tracescore.exporters.prometheus.labels import label
+from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
 from tracescore.gold.items import load
-from tracescore.gold.results import ItemOutcome, Run, Summary, Trigger, summary
-from tracescore.gold.run import Asker, Evaluate, Progress
+from tracescore.gold.results import Run, Summary, Trigger, summary
+from tracescore.gold.run import Evaluate, Progress, RunExecutor
 from tracescore.gold.schedule import MOST_RELEASES, Schedule
 from tracescore.gold.store import Store
 from tracescore.gold.targets import Target, TraceTarget, build_target
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.model import Clock, Interaction
 
 _log = logging.getLogger("tracescore.gold")
@@ -50,10 +48,6 @@ class Findings:
     recent: tuple[Run, ...] = ()
 
 
-def _nothing(_outcome: ItemOutcome) -> None:
-    pass
-
-
 class GoldRunner:
     """`evaluate` scores an interaction with its reference; `ready` says whether it can do so now."""
 
@@ -61,7 +55,7 @@ class GoldRunner:
         self,
         settings: GoldConfig,
         spool: str | None,
-        marks: Marks,
+        trace_ids: GoldTraceIds,
         judge: str,
         evaluate: Evaluate,
         clock: Clock = time.time,
@@ -75,7 +69,7 @@ class GoldRunner:
         self.findings = Findings()
         self.running = False
         self._ready = ready
-        self._marks, self._evaluate = marks, evaluate
+        self._trace_ids, self._evaluate = trace_ids, evaluate
         self._version: object = None
         self._trouble = ""
         """What was last said of a store that cannot be used."""
@@ -93,7 +87,7 @@ class GoldRunner:
     def open(self) -> None:
         """Opens the store and takes up what earlier runs left; UsageError when it cannot be used."""
         settings, self.store = self.settings, Store(self.store_path)
-        self._asker = Asker(settings, self.target, self._marks, self._evaluate, self.store, self.clock)
+        self._executor = RunExecutor(settings, self.target, self._trace_ids, self._evaluate, self.store, self.clock)
         done = self.store.runs(self.name, "done")
         releases = self.store.releases(settings.service) if settings.service else []
         self.schedule = Schedule(settings, done[0].started if done else None, releases, self.clock())
@@ -106,11 +100,11 @@ class GoldRunner:
 
     # ---------------------------------------------------------------- what the live path tells
 
-    def saw(self, interactions: Iterable[Interaction]) -> None:
+    def observe(self, interactions: Iterable[Interaction]) -> None:
         """Is shown live interactions: a new release of the service is a reason to run."""
         for each in interactions:
             waiting = self.schedule.awaits_release_run
-            if self.schedule.saw(each.service, each.release):
+            if self.schedule.observe(each.service, each.release):
                 self._seen.append((each.service, each.release, self.clock()))
                 if self.schedule.awaits_release_run and not waiting:
                     _log.info('event=new_release gold_set="%s" release="%s"', self.name, logs.plain(each.release))
@@ -158,7 +152,7 @@ class GoldRunner:
         else:
             logs.defect(_log, error)
 
-    async def run(self, trigger: Trigger, progress: Progress = _nothing) -> Run | None:
+    async def run(self, trigger: Trigger, progress: Progress = lambda: None) -> Run | None:
         """One run now; None while another process is running a set of this store. ConfigError: the set is broken."""
         with self.store.only_runner() as alone:
             if not alone:
@@ -170,7 +164,7 @@ class GoldRunner:
             _log.debug('event=gold_run_began gold_set="%s" trigger=%s items=%d', self.name, trigger, run.size)
             self.running = True
             try:
-                run = await self._asker.run(run, self.gold_set, progress)
+                run = await self._executor.run(run, self.gold_set, progress)
             finally:
                 self.running = False
             await anyio.to_thread.run_sync(self._finish, run)
@@ -269,7 +263,7 @@ class GoldRunner:
         latest: dict[tuple[str, ...], Run] = {}
         for run in recent:
             if run.state == "done" and run.started >= since:
-                latest.setdefault(tuple(map(label, (run.service, run.release, run.judge))), run)
+                latest.setdefault(tuple(map(label_value, (run.service, run.release, run.judge))), run)
         shown = list(latest.values())[:_SHOWN]
         summaries = tuple(summary(self.store.whole(run), self.settings.min_scored) for run in shown)
         comparison = self.compared(self.store.whole(shown[0])) if shown else None
@@ -285,7 +279,7 @@ class GoldRunner:
         if not seen:
             return
         try:
-            self.store.saw(seen)
+            self.store.add_releases(seen)
         except UsageError:
             over = max(0, len(seen) + len(self._seen) - MOST_RELEASES)  # the oldest give way
             self._seen.extendleft(reversed(seen[over:]))

@@ -4,8 +4,6 @@ A state machine with the time given. In a time zone with summer time a moment th
 that does, and one that comes twice counts once (as in Debian's cron).
 """
 
-from __future__ import annotations
-
 from datetime import datetime
 
 from cronsim import CronSim
@@ -49,7 +47,7 @@ class Schedule:
         found = next(CronSim(self._settings.schedule, datetime.fromtimestamp(moment, self._zone)), None)
         return found.timestamp() if found else None
 
-    def saw(self, service: str, release: str) -> bool:
+    def observe(self, service: str, release: str) -> bool:
         """Is told of live traffic; whether it is a release of the app that was never seen before."""
         if service != self._settings.service or release in ("", "unknown"):
             return False

@@ -4,8 +4,6 @@ Every call is one short transaction on a connection of its own and may be made f
 writes is waited for. Only one run at a time goes on, whoever started it: the runner holds a lock on a file beside.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import sqlite3
@@ -19,7 +17,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter
 
 from tracescore.errors import UsageError
-from tracescore.gold.results import ItemOutcome, Run, State
+from tracescore.gold.results import ItemOutcome, Run, RunState
 from tracescore.net.wire import dumps_utf8
 from tracescore.spool import sqlite
 
@@ -28,7 +26,7 @@ _BUSY = 10.0
 _ALWAYS_KEPT = 10
 """Of every gold set so many runs stay, however old."""
 
-_KIND = sqlite.Kind(
+_KIND = sqlite.FileKind(
     "gold.store",
     application_id=int.from_bytes(b"tscg", "big"),
     version=1,
@@ -84,8 +82,6 @@ class Store:
                 if db is not self._memory:
                     db.close()
 
-    # ---------------------------------------------------------------- one runner
-
     @contextmanager
     def only_runner(self) -> Iterator[bool]:
         """Whether nobody else is running any gold set of this store, while the block lasts."""
@@ -105,8 +101,6 @@ class Store:
             yield True
         finally:
             os.close(handle)
-
-    # ---------------------------------------------------------------- writing
 
     def begin(self, run: Run) -> Run:
         """Notes a run that starts; returns it with its number."""
@@ -139,7 +133,7 @@ class Store:
             if at is not None:
                 db.execute("INSERT OR REPLACE INTO pins VALUES (?, ?)", (gold_set, at))
 
-    def saw(self, seen: Iterable[tuple[str, str, float]]) -> None:
+    def add_releases(self, seen: Iterable[tuple[str, str, float]]) -> None:
         """Notes service, release, and when it was seen first (Unix seconds)."""
         with self._begin() as db:
             db.executemany("INSERT OR IGNORE INTO releases VALUES (?, ?, ?)", seen)
@@ -163,9 +157,7 @@ class Store:
                 (releases,),
             )
 
-    # ---------------------------------------------------------------- reading
-
-    def runs(self, gold_set: str, state: State | None = None) -> list[Run]:
+    def runs(self, gold_set: str, state: RunState | None = None) -> list[Run]:
         """Its runs without their outcomes, newest first."""
         where, values = ("AND state = ?", [state]) if state else ("", [])
         with self._begin("DEFERRED") as db:

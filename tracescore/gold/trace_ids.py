@@ -5,15 +5,13 @@ knows it for one, and one id in four thousand million is one by accident. The ke
 all replicas share anyway.
 """
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 
 _LENGTH = 4
 
 
-class Marks:
+class GoldTraceIds:
     """Makes and recognises ids. `salt` is what all replicas have in common."""
 
     def __init__(self, salt: str) -> None:
@@ -25,7 +23,7 @@ class Marks:
         rest = secrets.token_bytes(16 - _LENGTH)
         return (self._mark(rest) + rest).hex()
 
-    def known(self, trace_id: bytes) -> bool:
+    def is_gold(self, trace_id: bytes) -> bool:
         """Whether a trace (16 bytes of id) was caused by a gold request."""
         return self._mark(trace_id[_LENGTH:]) == trace_id[:_LENGTH]
 

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
 from tracescore.config import Config
+from tracescore.exporters.prometheus.families import from_zero
 from tracescore.gold.run import Evaluate
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.series import GoldSeries
-from tracescore.gold.trace_ids import Marks
+from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.model import Clock, Interaction
-
-Admits = Callable[[bytes], bool]
-"""Whether the spans of a trace (16 bytes of id) are wanted."""
 
 
 def build_gold(
@@ -23,7 +21,7 @@ def build_gold(
     """With a runner and its series where the configuration has a gold set; see `GoldRunner` for what it needs."""
     runner, salt = None, config.sampling.salt
     if config.gold is not None:
-        runner = GoldRunner(config.gold, config.spool.path, Marks(salt), judge, evaluate, clock, ready)
+        runner = GoldRunner(config.gold, config.spool.path, GoldTraceIds(salt), judge, evaluate, clock, ready)
         GoldSeries(runner, registry)
     return GoldTraffic(salt, runner, registry)
 
@@ -33,25 +31,19 @@ class GoldTraffic:
 
     def __init__(self, salt: str, runner: GoldRunner | None, registry: CollectorRegistry) -> None:
         """`salt` is what all replicas have in common."""
-        self._marks, self.runner = Marks(salt), runner
-        self._read = Counter(
-            "tracescore_gold_traces",
-            "Traces of gold requests that were read and not counted as live: taken as answers, or only kept out.",
-            ["use"],
-            registry=registry,
-        )
-        for use in ("answer", "kept_out"):
-            self._read.labels(use)
+        self._trace_ids, self.runner = GoldTraceIds(salt), runner
+        about = "Traces of gold requests that were read and not counted as live: taken as answers, or only kept out."
+        self._read = from_zero(registry, "tracescore_gold_traces", about, "use", ("answer", "kept_out"))
 
-    def besides(self, admits: Admits) -> Admits:
-        """`admits`, and besides every trace that a gold request caused."""
-        return lambda trace_id: admits(trace_id) or self._marks.known(trace_id)
+    def or_gold(self, admits: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
+        """Whether the spans of a trace (16 bytes of id) are wanted: as `admits` says, and all that we caused."""
+        return lambda trace_id: admits(trace_id) or self._trace_ids.is_gold(trace_id)
 
-    def took(self, trace_id: bytes, interactions: Sequence[Interaction]) -> bool:
+    def claims(self, trace_id: bytes, interactions: Sequence[Interaction]) -> bool:
         """Whether the trace (16 bytes of id) is of a gold request; else it is live and may show a new release."""
-        if not self._marks.known(trace_id):
+        if not self._trace_ids.is_gold(trace_id):
             if self.runner is not None:
-                self.runner.saw(interactions)
+                self.runner.observe(interactions)
             return False
         waited = self.runner is not None and self.runner.take(trace_id.hex(), interactions)
         self._read.labels("answer" if waited else "kept_out").inc()

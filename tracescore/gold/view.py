@@ -1,7 +1,5 @@
 """What a page shows of a gold set, as plain data."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tracescore.gold.compare import Comparison

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tracescore.interactions import documents, messages, prompt, texts, values
+from tracescore.interactions import answers, documents, messages, prompt, questions, values
 from tracescore.interactions.convention import Node, Piece, remembered
 
 _PROMPTS = ("prompt", "input", "inputs", "text")
@@ -30,15 +30,15 @@ class Received:
 
 
 @remembered
-def asked(node: Node) -> list[tuple[str, texts.Question]]:
+def asked(node: Node) -> list[tuple[str, questions.Question]]:
     """(key, question) of all recorded inputs of a step, the leading convention's first."""
-    return [(piece.key, texts.asked(piece.value)) for piece in node.read("input")]
+    return [(piece.key, questions.asked(piece.value)) for piece in node.read("input")]
 
 
 @remembered
 def answered(node: Node) -> list[tuple[str, str | None, values.Flaw]]:
     """(key, answer, flaw) of all recorded outputs of a step, the leading convention's first."""
-    return [(piece.key, *texts.answered(piece.value)) for piece in node.read("output")]
+    return [(piece.key, *answers.answered(piece.value)) for piece in node.read("output")]
 
 
 @remembered
@@ -52,11 +52,19 @@ def sent_by(piece: Piece) -> Sent:
     parsed = values.parse(piece.value)
     found = [] if isinstance(parsed.data, str) else messages.turns(parsed.data)
     if not found and isinstance(piece.value, str):
-        text = parsed.data
-        if isinstance(text, dict):
-            text = next((text[key] for key in _PROMPTS if isinstance(text.get(key), str)), None)
-        found = [messages.Turn("user", text)] if isinstance(text, str) and text.strip() else []
+        found = [messages.Turn(role, text) for role, text in _prompts(parsed.data)]
     return Sent(piece.key, found, parsed.flaw)
+
+
+def _prompts(data: object) -> list[tuple[str, str]]:
+    """(role, text) of prompts that were recorded without roles: of several the last is the user's."""
+    if isinstance(data, dict):
+        data = next((data[key] for key in _PROMPTS if isinstance(data.get(key), (str, list))), None)
+    texts_sent = data if isinstance(data, list) else [data]
+    known = [text for text in texts_sent if isinstance(text, str) and text.strip()]
+    if len(known) < len(texts_sent):
+        return []
+    return [*(("system", text) for text in known[:-1]), *(("user", text) for text in known[-1:])]
 
 
 @remembered
@@ -80,8 +88,7 @@ def received(node: Node) -> list[Received]:
     """All recordings of what a model replied, the leading convention's first."""
     found = []
     for piece in node.read("received"):
-        text, flaw, turns = texts.replied(piece.value)
-        called = bool(turns and turns[-1].calls and messages.last_answer(turns) is None)
+        text, flaw, called = answers.replied(piece.value)
         found.append(Received(piece.key, text, flaw, called))
     return found
 
@@ -92,7 +99,7 @@ def reply(node: Node) -> str | None:
 
 
 @remembered
-def answers(node: Node) -> bool:
+def may_answer(node: Node) -> bool:
     """Whether a model call may have produced an answer: not one that only rewrote the question or called tools."""
     return not any(one.called for one in received(node)) and not prompt.rewrites(conversation(node))
 
@@ -100,18 +107,18 @@ def answers(node: Node) -> bool:
 @remembered
 def queries(node: Node) -> list[tuple[str, str]]:
     """(key, text) of what a retriever, a reranker or an embedding was asked."""
-    found = ((piece.key, texts.asked(piece.value).text) for piece in node.read("query"))
+    found = ((piece.key, questions.asked(piece.value).text) for piece in node.read("query"))
     return [(key, text) for key, text in found if text is not None]
 
 
 @remembered
 def question(node: Node) -> str | None:
     """The question that a model call answered; None for one that answered none, and for any other step."""
-    if node.kind != "llm" or not answers(node) or not (reply(node) or "").strip():
+    if node.kind != "llm" or not may_answer(node) or not (reply(node) or "").strip():
         return None
     turns = conversation(node)
     last = messages.last_user(turns)
-    return prompt.question_in((turns[last].text or "").strip()) if last is not None else None
+    return questions.said(turns[last].text or "")[0] if last is not None else None
 
 
 @remembered

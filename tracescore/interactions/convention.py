@@ -28,8 +28,12 @@ Kind = Literal[
     "evaluator",
     "other",
 ]
+_DIGITS = 8
+"""A place in a list has fewer."""
 FLOWS: tuple[Kind, ...] = ("agent", "chain")
 """The kinds of steps that hold steps, and may stand for an interaction."""
+SERVER_KINDS = (2, 5)
+"""SERVER and CONSUMER: where a request came in, which is not yet what was done about it."""
 
 
 class Piece(NamedTuple):  # made for every value: a frozen dataclass takes three times as long
@@ -55,6 +59,8 @@ class Node:
     """None: by no convention a step of answering, so an ordinary span."""
     kinds: frozenset[Kind] = frozenset()
     """The kinds of the span and of all below it."""
+    offset: int = 0
+    """Nanoseconds to add to the span's times: the clock of another service is put right by its caller's."""
     memo: dict[str, Any] = field(default_factory=dict)
     """What `remembered` functions found out about the span."""
 
@@ -70,20 +76,22 @@ class Node:
 
     @property
     def start(self) -> int:
-        """Start in Unix nanoseconds."""
-        return self.span.start_unix_nano if self.span else 0
+        """Start in Unix nanoseconds, by the clock of the outermost service."""
+        return self.span.start_unix_nano + self.offset if self.span else 0
 
     @property
     def end(self) -> int:
-        """End in Unix nanoseconds."""
-        return self.span.end_unix_nano if self.span else 0
+        """End in Unix nanoseconds, by the same clock."""
+        return self.span.end_unix_nano + self.offset if self.span else 0
 
     @property
     def failed(self) -> bool:
         """Whether the span says that it ended with an error."""
         if self.span is None:
             return False
-        return self.span.is_error or self.attributes.get("langfuse.observation.level") == "ERROR"
+        keys = self.attributes
+        said = keys.get("langfuse.observation.level") == "ERROR" or keys.get("gen_ai.tool.status") == "error"
+        return self.span.is_error or said
 
     def upwards(self) -> Iterator[Node]:
         """The node and all above it, up to the root."""
@@ -233,7 +241,9 @@ def indexed(prefix: str) -> Reader:
     def read(node: Node) -> Iterator[Piece]:
         if prefix in heads(node):
             items = unflatten(node.attributes, start)
-            if isinstance(items, list):
+            if isinstance(items, dict):  # some keys are no places in a list: they cost themselves
+                items = [items[key] for key in sorted(filter(_place, items), key=int)]
+            if items:
                 yield Piece(f"{prefix}.N", items)
 
     return read
@@ -251,8 +261,14 @@ def unflatten(flat: Mapping[str, Any], start: str) -> Any:
             above, _, name = key.rpartition(".")
             if above != path:  # what belongs together mostly stands together
                 path, level = above, _level(tree, above.split(".")[start.count(".") :])
-            level[name] = value
+            if not isinstance(level.get(name), dict):
+                level[name] = value
     return _with_lists(tree)
+
+
+def _place(key: str) -> bool:
+    """Whether a key may be a place in a list that fits on a span."""
+    return key.isascii() and key.isdecimal() and len(key) < _DIGITS
 
 
 def _level(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
@@ -268,7 +284,7 @@ def _level(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
 
 def _with_lists(tree: dict[str, Any]) -> Any:
     found = {key: _with_lists(value) if isinstance(value, dict) else value for key, value in tree.items()}
-    if found and all(map(str.isdecimal, found)) and max(map(len, found)) < 8:
+    if found and all(map(_place, found)):
         return [found[key] for key in sorted(found, key=int)]
     return found
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from tracescore.interactions import values
+from tracescore.interactions import plausibility, reprs, values
 
 CONTAINERS = (
     "documents",
@@ -33,13 +33,22 @@ CONTAINERS = (
 _HOLDERS = ("inputs", "kwargs", "args", *CONTAINERS)
 FINDS = re.compile(r"retriev|search|look_?up|fetch|find_?(?:docs|documents|passages|context)", re.IGNORECASE)
 """In the name of a function that looks something up."""
+IDS = ("id", "id_", "document_id", "doc_id", "documentId", "chunk_id")
+"""Where the id of a document stands."""
+_ID_LENGTH = 200
 _PASSAGE_LENGTH = 40
 """Shorter texts in a list are labels, tokens or sub-questions rather than passages."""
 _TEXTS = ("page_content", "content", "text", "document", "passage", "chunk", "body", "snippet")
 _TEXT_HOLDERS = ("node", "text_resource", "document", "kwargs", "metadata", "payload", "entity", "fields", "data")
 _FULL_LENGTH = frozenset(
-    ("id", "id_", "score", "metadata", "page_content", "embedding", "node", "doc_id", "similarity")
+    ("id", "id_", "score", "metadata", "meta_data", "meta", "page_content", "embedding", "node", "doc_id", "similarity")
 )
+
+
+_OF_MESSAGE = frozenset(("additional_kwargs", "response_metadata", "tool_call_id", "tool_calls", "usage_metadata"))
+"""Keys that no document has."""
+_KNOWN = frozenset((*_TEXTS, "question", "query", "input", "answer", "response", "messages", "role"))
+"""Keys that are no ids of documents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +86,48 @@ def returned(value: Any, name: str) -> Passages | None:
         return passages(data)
     if isinstance(data, dict) and len(data) == 1:
         data = next(iter(data.values()))
+    if isinstance(data, list):
+        data = [_opened(item) for item in data]
+    if _document_list(data, 4) is not None:
+        return passages(data)
     if not isinstance(data, list) or not data or not all(isinstance(item, str) for item in data):
         return None
     long = all(len(item) >= _PASSAGE_LENGTH and not item.rstrip().endswith("?") for item in data)
     return passages(data) if long or FINDS.search(name) else None
+
+
+def ranking(value: Any) -> list[int | str] | None:
+    """The places or ids that a reranker returns in the stead of documents, the best first; None for anything else."""
+    data = values.data(value)
+    while isinstance(data, dict):
+        lists = [item for key, item in data.items() if key in CONTAINERS or key in ("ranking", "indices", "ids")]
+        data = next((item for item in lists if isinstance(item, (list, dict))), None)
+    found = [_rank(item) for item in data] if isinstance(data, list) and data else []
+    ranks = [one for one in found if one is not None]
+    return ranks if ranks and len(ranks) == len(found) else None
+
+
+def _rank(item: Any) -> int | str | None:
+    """The place or id of one document."""
+    if isinstance(item, dict) and text_of(item) is None:
+        keys = ("index", "position", "original_index", "originalIndex", *IDS)
+        item = next((item[key] for key in keys if item.get(key) is not None), None)
+    if isinstance(item, int) and not isinstance(item, bool):
+        return item
+    return item if isinstance(item, str) and 0 < len(item) <= _ID_LENGTH and not item.isspace() else None
+
+
+def entries(value: Any) -> list[tuple[str, str]]:
+    """(id, text) of listed documents; the id is empty where none is recorded."""
+    data = values.data(value)
+    listed = _document_list(data, 4) or (data if isinstance(data, list) else [])
+    found = []
+    for item in listed:
+        text = text_of(item)
+        if text is not None:
+            known = item if isinstance(item, dict) else {}
+            found.append((next((str(known[key]) for key in IDS if known.get(key) is not None), ""), text))
+    return found
 
 
 def text_of(item: Any, depth: int = 4) -> str | None:
@@ -104,13 +151,20 @@ def text_of(item: Any, depth: int = 4) -> str | None:
 
 def looks_like_document(item: Any) -> bool:
     """Whether a dict is a document rather than a message or a record of something else."""
-    if not isinstance(item, dict) or "role" in item or text_of(item) is None:
+    if not isinstance(item, dict) or "role" in item or not _OF_MESSAGE.isdisjoint(item) or text_of(item) is None:
         return False
     if isinstance(item.get("id"), list):  # LangChain constructor: ["langchain", "schema", "document", "Document"]
         return str(item["id"][-1:]).lower().find("document") >= 0
     if item.get("type") in ("human", "ai", "system", "tool", "text"):
         return False
     return not _FULL_LENGTH.isdisjoint(item)
+
+
+def is_object(data: Any) -> bool:
+    """Whether data were printed as an object, or as a list with objects in it that are no documents."""
+    if isinstance(data, list):
+        return any(map(is_object, data)) and documents(data) is None
+    return isinstance(data, dict) and reprs.TYPE in data
 
 
 def _document_list(data: Any, depth: int) -> list[Any] | None:
@@ -129,7 +183,8 @@ def _document_list(data: Any, depth: int) -> list[Any] | None:
 
 def _collect(data: Any, depth: int) -> Passages | None:
     if isinstance(data, str):
-        return Passages((data,)) if data.strip() else None
+        text, flaw = plausibility.passed(data, "passage")
+        return Passages((text,)) if text and text.strip() else Passages((), flaw) if flaw else None
     if isinstance(data, list):
         return _from_list(data, depth)
     if not isinstance(data, dict) or not depth:
@@ -143,7 +198,22 @@ def _collect(data: Any, depth: int) -> Passages | None:
             if found is not None:
                 return found
     text = text_of(data)
-    return Passages((text,)) if text is not None and text.strip() else None
+    if text is not None and text.strip():
+        return Passages((text,))
+    return _from_list(list(data.values()), depth - 1) if _is_mapping(data) else None
+
+
+def _is_mapping(data: dict[str, Any]) -> bool:
+    """Whether a dict holds documents, or long texts, under their ids."""
+    whole = all(text_of(item) is not None for item in data.values())
+    long = all(not isinstance(item, str) or len(item) >= _PASSAGE_LENGTH for item in data.values())
+    return bool(data) and whole and long and _KNOWN.isdisjoint(data)
+
+
+def _opened(item: Any) -> Any:
+    """An item of a list as data, where it is JSON or the repr of an object."""
+    telling = isinstance(item, str) and (item.lstrip()[:1] == "{" or reprs.begins(item))
+    return values.data(item) if telling else item
 
 
 def _from_list(items: list[Any], depth: int) -> Passages | None:
@@ -151,8 +221,9 @@ def _from_list(items: list[Any], depth: int) -> Passages | None:
         return Passages(())
     if len(items) == 1 and isinstance(items[0], list) and depth:
         return _from_list(items[0], depth - 1)
-    items = [values.data(item) if isinstance(item, str) and item.lstrip()[:1] == "{" else item for item in items]
+    items = [_opened(item) for item in items]
     texts = [text_of(item) for item in items]
+    texts = [text if text is None else plausibility.passed(text, "passage")[0] for text in texts]
     if all(text is None for text in texts):
         known = all(isinstance(item, dict) and ("id" in item or "score" in item) for item in items)
         return Passages((), bare=True) if known else None

@@ -6,11 +6,12 @@ and last what the model was sent and replied. Contexts have a file of their own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tracescore.config import InteractionsConfig
-from tracescore.interactions import calls, messages, prompt, texts, values
+from tracescore.interactions import answers, calls, messages, plausibility, prompt, questions, values, worth
 from tracescore.interactions.convention import FLOWS, Node
 from tracescore.interactions.conventions import plain
 from tracescore.interactions.grouping import Group
@@ -80,25 +81,39 @@ def _first(candidates: Iterable[_Candidate]) -> Field:
 
 def _questions(group: Group, settings: InteractionsConfig) -> Iterator[_Candidate]:
     yield from (_asked(node, key, value) for node, key, value in own(group, settings.question))
+    for rule in QUESTIONS:
+        yield from rule.read(group)
+
+
+def _of_trace(group: Group) -> Iterator[_Candidate]:
+    return (_asked(node, piece.key, piece.value) for node in group.nodes for piece in node.read("trace_input"))
+
+
+def _of_root(group: Group) -> Iterator[_Candidate]:
     root = group.root
-    yield from (_asked(node, piece.key, piece.value) for node in group.nodes for piece in node.read("trace_input"))
     if root.kind != "llm":
         yield from _inputs(root)
     if root.kind is None and (piece := plain.question(root)):
         yield _asked(root, piece.key, piece.value)
-    yield from (_unrewritten(group, candidate) for candidate in _inner_questions(group))
 
 
-def _inner_questions(group: Group) -> Iterator[_Candidate]:
-    """Questions that stand on steps inside; any of them may have been rewritten by a model."""
+def _of_steps(group: Group) -> Iterator[_Candidate]:
     for node in by_depth(group.parts):
         if node is not group.root and node.kind in FLOWS:
             yield from _inputs(node)
+
+
+def _of_templates(group: Group) -> Iterator[_Candidate]:
     for node in reversed(group.of_kind("llm", "prompt")):
         yield from _from_variables(node)
-    model = group.answering
-    for node in [model] if model else []:
-        yield _from_messages(group, node)
+
+
+def _of_model(group: Group) -> Iterator[_Candidate]:
+    if group.answering is not None:
+        yield _from_messages(group, group.answering)
+
+
+def _of_queries(group: Group) -> Iterator[_Candidate]:
     models = group.of_kind("llm")
     if not models or models[0].start >= _first_query(group):
         yield from _from_queries(group)
@@ -109,7 +124,7 @@ def _inputs(node: Node) -> Iterator[_Candidate]:
 
 
 def _asked(node: Node, key: str, value: object) -> _Candidate:
-    found = texts.asked(value)
+    found = questions.asked(value)
     return _Candidate(node, key, found.text, found.flaw, found.history)
 
 
@@ -135,7 +150,10 @@ def _from_messages(group: Group, model: Node) -> _Candidate:
     said = (sent[last].text or "").strip()
     if values.redacted(said):
         return _Candidate(model, key, None, "redacted")
-    asked = _part_asked(said, group)
+    freed, hidden = plausibility.passed(said, "message")
+    if freed is None:
+        return _Candidate(model, key, None, hidden)
+    asked = _part_asked(freed, group)
     text = asked.question
     if text is not None and values.cut(text):
         cut = "truncated"
@@ -150,7 +168,8 @@ def _part_asked(said: str, group: Group) -> prompt.Rendered:
     queries = [(node, query) for node, _, query in _queries(group)]
     if rendered.evidence is not None:
         rest = said.replace(rendered.evidence, "")
-        return prompt.Rendered(next((query for _, query in queries if query in rest), None))
+        asked = next((query for _, query in queries if query in rest), None)
+        return prompt.Rendered(asked or prompt.beside_evidence(said, rendered.evidence))
     first = min((model.start for model in group.of_kind("llm")), default=0)
     searches = {values.squeezed(query): node for node, query in queries if node.kind != "embedding"}
     if len(searches) != 1 or any(node.start > first for node in searches.values()):  # a model may have written them
@@ -193,19 +212,42 @@ def _unrewritten(group: Group, candidate: _Candidate) -> _Candidate:
 
 def _answers(group: Group, settings: InteractionsConfig) -> Iterator[_Candidate]:
     yield from (_answered(node, key, value) for node, key, value in own(group, settings.answer))
-    root, model = group.root, group.answering
-    yield from (_answered(node, piece.key, piece.value) for node in group.nodes for piece in node.read("trace_output"))
+    for rule in ANSWERS:
+        yield from rule.read(group)
+
+
+def _told_of_trace(group: Group) -> Iterator[_Candidate]:
+    return (_answered(node, piece.key, piece.value) for node in group.nodes for piece in node.read("trace_output"))
+
+
+def _told_by_root(group: Group) -> Iterator[_Candidate]:
+    root = group.root
     if root.kind != "llm":
         yield from _outputs(root)
     if root.kind is None and (piece := plain.answer(root)):
         yield _answered(root, piece.key, piece.value)
+
+
+def _told_by_steps(group: Group) -> Iterator[_Candidate]:
+    model = group.answering
+    if model is not None and not _broken_off(group, model):
+        for node in _path(group.root, model):
+            yield from _outputs(node)
+
+
+def _told_by_model(group: Group) -> Iterator[_Candidate]:
+    model = group.answering
     if model is None or _broken_off(group, model):
         return
-    for node in _path(group.root, model):
-        yield from _outputs(node)
     around = {id(node) for node in model.upwards()}
     for node in reversed([node for node in group.of_kind("llm") if node.start >= model.start or id(node) in around]):
         yield from (_Candidate(node, one.key, one.text, one.flaw) for one in calls.received(node))
+
+
+def _told_with_passages(group: Group) -> Iterator[_Candidate]:
+    for node in group.of_kind("retriever"):
+        if worth.generates(node):
+            yield from _outputs(node)
 
 
 def _broken_off(group: Group, model: Node) -> bool:
@@ -225,5 +267,39 @@ def _outputs(node: Node) -> Iterator[_Candidate]:
 
 
 def _answered(node: Node, key: str, value: object) -> _Candidate:
-    text, flaw = texts.answered(value)
+    text, flaw = answers.answered(value)
     return _Candidate(node, key, text, flaw)
+
+
+class TextRule(NamedTuple):
+    """One place in which a text is looked for, and a capture that needs it; empty where unit tests alone do."""
+
+    name: str
+    capture: str
+    read: Callable[[Group], Iterable[_Candidate]]
+
+
+def _each_unrewritten(read: Callable[[Group], Iterable[_Candidate]]) -> Callable[[Group], Iterable[_Candidate]]:
+    """A place that stands inside the interaction: what is found there a model may have rewritten."""
+    return lambda group: (_unrewritten(group, candidate) for candidate in read(group))
+
+
+QUESTIONS: tuple[TextRule, ...] = (
+    TextRule("the trace's own input", "", _of_trace),
+    TextRule("the input of the outermost span", "dspy-openinference", _of_root),
+    TextRule("the inputs of the steps inside, outer ones first", "traceloop-langgraph", _each_unrewritten(_of_steps)),
+    TextRule("what was filled into a template", "", _each_unrewritten(_of_templates)),
+    TextRule(
+        "the last message of the user that the answering call was sent", "openai-v2-span", _each_unrewritten(_of_model)
+    ),
+    TextRule("what was searched for, if that is but one thing", "genai-langchain", _each_unrewritten(_of_queries)),
+)
+"""In order of precedence, behind the keys of the user's own."""
+ANSWERS: tuple[TextRule, ...] = (
+    TextRule("the trace's own output", "", _told_of_trace),
+    TextRule("the output of the outermost span", "own-spans-greeting", _told_by_root),
+    TextRule("the outputs of the steps around the answering call, outer ones first", "dify-chatflow", _told_by_steps),
+    TextRule("the reply of the answering call", "openai-v2-span", _told_by_model),
+    TextRule("what a retrieval came with", "", _told_with_passages),
+)
+"""In order of precedence, behind the keys of the user's own."""

@@ -7,24 +7,16 @@ one too; indexing, a bare retrieval and HTTP traffic are none.
 
 from __future__ import annotations
 
-import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from itertools import pairwise
 
-from tracescore.interactions import calls, documents, messages, values
-from tracescore.interactions.convention import FLOWS, Kind, Node, remembered
+from tracescore.interactions import calls, turns, values, worth
+from tracescore.interactions.convention import FLOWS, SERVER_KINDS, Kind, Node
 from tracescore.interactions.conventions import plain
 from tracescore.interactions.tree import walk
 
 _SOURCES: frozenset[Kind] = frozenset(("retriever", "reranker", "embedding"))
-_SOON = 4
-"""Within as many units, or by the last, what a model call replied is taken up if it is at all."""
-_TELLING = 8
-"""A shorter query stands in any text."""
-_SERVER_KINDS = (2, 5)
-"""SERVER and CONSUMER: where a request came in, which is not yet what was done about it."""
 
 
 class Group:
@@ -38,7 +30,7 @@ class Group:
     def nodes(self) -> list[Node]:
         """Everything below the parts, in order of (start, end, span id)."""
         found = {id(node): node for part in self.parts for node in walk(part) if node.span is not None}
-        return sorted(found.values(), key=_order)
+        return sorted(found.values(), key=turns.order)
 
     @cached_property
     def _by_kind(self) -> dict[Kind | None, list[Node]]:
@@ -50,7 +42,7 @@ class Group:
     @cached_property
     def answering(self) -> Node | None:
         """The model call that wrote the answer: the last one, unless it only called tools or rewrote the question."""
-        models = [node for node in self.of_kind("llm") if calls.answers(node)]
+        models = [node for node in self.of_kind("llm") if calls.may_answer(node) and not _repeats(node)]
         known = [node for node in models if not node.failed] or models
         return known[-1] if known else None
 
@@ -59,7 +51,13 @@ class Group:
         lists = [nodes for kind in kinds if (nodes := self._by_kind.get(kind))]
         if len(lists) <= 1:
             return lists[0] if lists else []
-        return sorted((node for nodes in lists for node in nodes), key=_order)
+        return sorted((node for nodes in lists for node in nodes), key=turns.order)
+
+
+def _repeats(model: Node) -> bool:
+    """Whether a call is inside another one and says nothing: the same call, seen by a second instrumentation."""
+    inside = any(above.kind == "llm" for above in model.upwards() if above is not model)
+    return inside and calls.reply(model) is None and not calls.conversation(model)
 
 
 def groups(tops: Sequence[Node]) -> list[Group]:
@@ -69,7 +67,7 @@ def groups(tops: Sequence[Node]) -> list[Group]:
         closed, loose = _collect(top)
         found.extend(closed)
         found.extend(_leftover(loose))
-    return sorted(found, key=lambda group: _order(group.root))
+    return sorted(found, key=lambda group: turns.order(group.root))
 
 
 def _collect(top: Node) -> tuple[list[Group], list[Node]]:
@@ -93,60 +91,19 @@ def _collect(top: Node) -> tuple[list[Group], list[Node]]:
 
 def _recognised(node: Node) -> tuple[list[Group], list[Node]]:
     """A topmost recognised node: an interaction if it is a flow worth it, else a loose unit."""
-    if node.kind not in FLOWS or not _worthy(node):
+    if node.kind not in FLOWS or not worth.answers_somebody(node):
         return [], [node]
     return _batch(node) or [Group(node, [node])], []
 
 
-def _worthy(node: Node) -> bool:
-    """Whether a flow answers somebody: a model below it, an error, or question and answer around a retrieval."""
-    if "llm" in node.kinds:
-        return node.failed or any(calls.answers(below) for below in walk(node) if below.kind == "llm")
-    question, answer = _own_question(node), _own_answer(node)
-    if node.failed:
-        return question is not None or "retriever" in node.kinds or not any(True for _ in node.read("input"))
-    if question is None or answer is None:
-        return False
-    return node.kind == "agent" or ("retriever" in node.kinds and not _quotes(node, answer))
-
-
-_FEW_WORDS = 2
-"""Words beside the passages from which on an output says something of its own."""
-
-
-def _quotes(node: Node, answer: str) -> bool:
-    """Whether an output is just what the retrieval below it found, and no answer that quotes it.
-
-    A single one of several passages was chosen from them: that is an answer, too.
-    """
-    found = (documents.passages(piece.value) for below in walk(node) for piece in below.read("documents"))
-    texts_found = [text for passages in found if passages for text in passages.texts if text.strip()]
-    if answer.lstrip().startswith(("[", "{")):  # documents as data, with whatever else they carry
-        return any(text in answer for text in texts_found)
-    if len(set(texts_found)) > 1 and answer.strip() in {text.strip() for text in texts_found}:
-        return False
-    beside = answer
-    for text in texts_found:
-        beside = beside.replace(text, " ")
-    return beside != answer and len(re.findall(r"\w+", beside)) < _FEW_WORDS
-
-
-def _own_question(node: Node) -> str | None:
-    return next((found.text for _, found in calls.asked(node) if found.text is not None), None)
-
-
-def _own_answer(node: Node) -> str | None:
-    return next((text for _, text, _ in calls.answered(node) if text is not None), None)
-
-
 def _batch(node: Node) -> list[Group]:
     """The interactions inside a flow that has no question of its own but steps that each have one and an answer."""
-    if _own_question(node) is not None or node.attributes.get("langfuse.internal.is_app_root"):
+    if worth.own_question(node) is not None or node.attributes.get("langfuse.internal.is_app_root"):
         return []
     inner = [child for child in node.children if child.kind in FLOWS and "llm" in child.kinds]
-    questions = [_own_question(child) for child in inner]
+    questions = [worth.own_question(child) for child in inner]
     whole = all(question is not None for question in questions) and all(
-        _own_answer(child) is not None for child in inner
+        worth.own_answer(child) is not None for child in inner
     )
     if len(inner) < 2 or not whole or len(set(questions)) < len(inner):
         return []
@@ -156,7 +113,7 @@ def _batch(node: Node) -> list[Group]:
 def _ordinary(node: Node, closed: list[Group], loose: list[Node]) -> tuple[list[Group], list[Node]]:
     """An ordinary span, or a missing parent, over what was found below it."""
     if closed:
-        closed, steps = _without_steps(node, closed)
+        closed, steps = _without_steps(node, _turns(node, closed))
         loose = [*loose, *steps]
     if len(closed) == 1:
         only = closed[0]
@@ -168,14 +125,35 @@ def _ordinary(node: Node, closed: list[Group], loose: list[Node]) -> tuple[list[
         return closed, []
     if closed:
         return _with_sources(closed, loose), []
+    if "llm" not in node.kinds and any(map(_tried, loose)) and worth.answers_itself(node, plain.question, plain.answer):
+        return [_around(node, loose, None)], []
     if ("llm" in node.kinds and _complete(loose)) or (node.failed and any(_tried(unit) for unit in loose)):
         return _split(loose) or [_around(node, loose, None)], []
     return [], loose
 
 
+def _turns(node: Node, closed: list[Group]) -> list[Group]:
+    """Interactions below a span, where the steps of one turn of an agent are one."""
+    joined: list[Group] = []
+    for group in sorted(closed, key=lambda group: turns.order(group.root)):
+        if joined and _goes_on(joined[-1], group):
+            joined[-1] = Group(group.root, [*joined[-1].parts, *group.parts])
+        else:
+            joined.append(group)
+    if len(joined) == 1 and len(closed) > 1 and _inside_app(node):
+        return [_around(node, joined[0].parts, None)]
+    return joined
+
+
+def _goes_on(before: Group, after: Group) -> bool:
+    """Whether an interaction is but a step of the turn that an earlier one began."""
+    asked = worth.own_question(before.root), worth.own_question(after.root)
+    return (None in asked or asked[0] == asked[1]) and turns.continues(before.nodes, after.nodes)
+
+
 def _inside_app(node: Node) -> bool:
     """Whether a span is the app's own work: it has arrived, and is not where a request came in."""
-    return node.span is not None and node.span.kind not in _SERVER_KINDS
+    return node.span is not None and node.span.kind not in SERVER_KINDS
 
 
 def _without_steps(node: Node, closed: list[Group]) -> tuple[list[Group], list[Node]]:
@@ -189,7 +167,7 @@ def _without_steps(node: Node, closed: list[Group]) -> tuple[list[Group], list[N
             queries[query] = max(below.start, queries.get(query, 0))
     steps = []
     for group in closed:
-        answer = _own_answer(group.root) if group.root.kind in FLOWS else None
+        answer = worth.own_answer(group.root) if group.root.kind in FLOWS else None
         if answer and queries.get(values.squeezed(answer), -1) >= group.root.end:
             steps.append(group)
     served = {id(group) for group in steps}
@@ -199,15 +177,15 @@ def _without_steps(node: Node, closed: list[Group]) -> tuple[list[Group], list[N
 def _around(node: Node, parts: list[Node], inner: Node | None) -> Group:
     """An interaction that ordinary span `node` stands for; where it has not arrived, its most telling part does."""
     if node.span is None:
-        return Group(inner or _answering(parts), parts)
+        return Group(inner or turns.answering(parts), parts)
     return Group(node, [node])
 
 
 def _with_sources(closed: list[Group], loose: list[Node]) -> list[Group]:
     """Several interactions under one span: each takes the retrievals that ran before it and after its predecessor."""
-    free = deque(sorted((unit for unit in loose if unit.kinds & _SOURCES), key=_order))
+    free = deque(sorted((unit for unit in loose if unit.kinds & _SOURCES), key=turns.order))
     result = []
-    for group in sorted(closed, key=lambda group: _order(group.root)):
+    for group in sorted(closed, key=lambda group: turns.order(group.root)):
         before = []
         while free and free[0].start <= group.root.start:
             before.append(free.popleft())
@@ -216,110 +194,35 @@ def _with_sources(closed: list[Group], loose: list[Node]) -> list[Group]:
     return result
 
 
-def _models(loose: Iterable[Node]) -> list[Node]:
-    return [unit for unit in loose if "llm" in unit.kinds]
-
-
 def _complete(loose: Sequence[Node]) -> bool:
     """Whether loose units hold a retrieval or tool call and a model call after it."""
     starts = [unit.start for unit in loose if unit.kinds & {"retriever", "reranker", "tool"}]
     starts += [unit.start for unit in loose if unit.kind == "embedding" and any(True for _ in unit.read("query"))]
-    if not starts or not _models(loose):
+    if not starts or not turns.models(loose):
         return False
     return max(below.start for unit in loose for below in walk(unit) if below.kind == "llm") >= max(starts)
 
 
-def _segments(loose: Sequence[Node]) -> list[list[Node]]:
-    """Loose units cut behind each model call that answered a question of its own; mostly there is but one segment.
-
-    A call whose reply a later search or model call takes up (a rewritten query, a draft) ends no segment, and what
-    does not start afresh belongs to what was before it: graders and planners answer questions too.
-    """
-    ordered = sorted(loose, key=_order)
-    last = _models(ordered)[-1:]
-    segments: list[list[Node]] = [[]]
-    for at, unit in enumerate(ordered):
-        segments[-1].append(unit)
-        later = [*ordered[at + 1 : at + 1 + _SOON], *(one for one in last if one is not unit)]
-        if calls.question(unit) is not None and not _taken_up(calls.reply(unit) or "", later):
-            segments.append([])
-    rest = segments.pop()
-    if rest and segments:
-        segments[-1].extend(rest)
-    if not segments:
-        return [ordered]
-    merged = [list(segments[0])]
-    for before, segment in pairwise(segments):
-        if _apart(before, segment):
-            merged.append([])
-        merged[-1].extend(segment)
-    return merged
-
-
-def _apart(before: list[Node], segment: list[Node]) -> bool:
-    """Whether two segments are two turns.
-
-    They are if the later one was told the earlier reply as history, if each searched with its own question, or if
-    each was given another question together with evidence.
-    """
-    posed = calls.posed(_answering(before)), calls.posed(_answering(segment))
-    return (
-        _remembers(segment, before)
-        or (_searched(before) and _searched(segment))
-        or (None not in posed and posed[0] != posed[1])
-    )
-
-
-def _searched(segment: list[Node]) -> bool:
-    question = calls.question(_answering(segment))
-    if question is None:
-        return False
-    return values.squeezed(question) in {values.squeezed(query) for unit in segment for _, query in calls.queries(unit)}
-
-
-def _remembers(segment: list[Node], before: list[Node]) -> bool:
-    said = calls.reply(_answering(before))
-    sent = calls.conversation(_answering(segment))
-    return said is not None and any(turn.role == "assistant" and turn.text == said for turn in sent)
-
-
-def _taken_up(text: str, later: Iterable[Node]) -> bool:
-    wanted = values.squeezed(text)
-    if not wanted:
-        return False
-    for unit in later:
-        queries, said = _heard(unit)
-        if wanted in said or any(query == wanted or (len(query) >= _TELLING and query in wanted) for query in queries):
-            return True
-    return False
-
-
-@remembered
-def _heard(unit: Node) -> tuple[list[str], str]:
-    """What a unit was asked to find, and what the user said last in a model call."""
-    sent = calls.conversation(unit) if unit.kind == "llm" else []
-    last = messages.last_user(sent)
-    said = sent[last].text or "" if last is not None else ""
-    return [values.squeezed(query) for _, query in calls.queries(unit)], values.squeezed(said)
-
-
 def _split(loose: list[Node]) -> list[Group]:
     """Loose units as several interactions, each attached to its model call; empty where they are but one."""
-    segments = _segments(loose) if len(loose) > 1 else []
+    segments = turns.segments(loose) if len(loose) > 1 else []
     if len(segments) < 2:
         return []
-    return [Group(_answering(segment), segment) for segment in segments if _models(segment)]
+    return [Group(turns.answering(segment), segment) for segment in segments if turns.models(segment)]
 
 
 def _leftover(loose: list[Node]) -> list[Group]:
-    """Model calls that no span joins with a retrieval: one interaction, or one each for different questions."""
-    models = [unit for unit in _models(loose) if unit.kind != "llm" or calls.answers(unit)]
+    """Model calls that no span joins with a retrieval: one interaction, or one each for different questions.
+
+    Where none was made, a retrieval that came with an answer is one.
+    """
+    models = [unit for unit in turns.models(loose) if unit.kind != "llm" or calls.may_answer(unit)]
     if not models:
-        return []
+        return [Group(unit, [unit]) for unit in loose if worth.generates(unit)]
     cover = _cover(loose)
-    lone = len(loose) == 1 and cover is not None and cover.span is not None and cover.span.kind in _SERVER_KINDS
+    lone = len(loose) == 1 and cover is not None and cover.span is not None and cover.span.kind in SERVER_KINDS
     if cover is None or lone:
-        return _split(loose) or [Group(_answering(models), loose)]
+        return _split(loose) or [Group(turns.answering(models), loose)]
     return _split(loose) or [_around(cover, loose, None)]
 
 
@@ -343,13 +246,3 @@ def _cover(units: Sequence[Node]) -> Node | None:
 def _tried(unit: Node) -> bool:
     """Whether a unit is part of answering somebody rather than of indexing."""
     return bool(unit.kinds & {"llm", "retriever", "tool"}) or any(True for _ in unit.read("query"))
-
-
-def _answering(units: Sequence[Node]) -> Node:
-    """The last model call among units, else the last unit."""
-    models = [unit for unit in units if unit.kind == "llm"] or _models(units) or list(units)
-    return max(models, key=_order)
-
-
-def _order(node: Node) -> tuple[int, int, str]:
-    return (node.start, node.end, node.span.span_id if node.span else "")

@@ -1,17 +1,16 @@
 """Lists of chat messages in any of the shapes that libraries record, as plain turns.
 
 Understood: OpenAI dicts; OpenTelemetry parts; LangChain (`{"type": "human", "data": {...}}`, constructor wrappers,
-`content='...'` reprs); Vercel content parts; Haystack ChatMessages; LlamaIndex blocks; Anthropic and Gemini parts.
+reprs of either); Vercel content parts; Haystack ChatMessages; LlamaIndex blocks; Anthropic and Gemini parts.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tracescore.interactions import values
+from tracescore.interactions import reprs, scaffolds, values
 from tracescore.model import Message
 
 _ROLES = {
@@ -27,17 +26,35 @@ _ROLES = {
     "tool": "tool",
     "function": "tool",
     "ipython": "tool",
+    "tool-call": "assistant",
+    "tool-response": "tool",
+    "bot": "assistant",
     "humanmessage": "user",
     "aimessage": "assistant",
     "systemmessage": "system",
     "toolmessage": "tool",
 }
-_REPR = re.compile(r"""^content=(?P<quote>['"])(?P<text>.*?)(?P=quote) (?P<rest>additional_kwargs=.*)$""", re.DOTALL)
+_PLAIN_ROLES = ("user", "assistant", "system", "tool")
 _CALLS = ("tool_call", "tool-call", "tool_use", "function_call")
+_RESULT_HOLDERS = ("tool_call_result", "functionResponse", "function_response", "toolResult")
+_CALL_HOLDERS = ("tool_call", "toolUse", "functionCall", "function_call")
+_UNTYPED_RESULTS = (frozenset(("call_id", "content")), frozenset(("origin", "result")))
+_UNTYPED_CALLS = (frozenset(("arguments", "name")), frozenset(("arguments", "tool_name")))
+_RESULT_IDS = ("id", "toolCallId", "tool_use_id", "toolUseId", "call_id")
 _RESULTS = ("tool_call_response", "tool-result", "tool_result", "tool_response", "function_call_output")
 _BODIES = frozenset(("content", "parts", "tool_calls", "text", "_content", "blocks", "contents", "output"))
 """One of these keys is in every message."""
-_NOT_TEXT = ("reasoning", "thinking", "redacted_thinking")
+_NOT_TEXT = frozenset(
+    ("reasoning", "thinking", "redacted_thinking", "thought", "thoughts", "reasoning_content", "summary_text")
+).union(("blob", "image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file", "uri"))
+"""What a model thought, and what is to be seen or heard."""
+_MEDIA = ("mime_type", "mimeType", "media_type", "inline_data", "inlineData", "reasoningContent")
+_BLOCKS = frozenset(
+    ("text", "toolUse", "toolResult", "reasoningContent", "image", "document", "video", "cachePoint", "guardContent")
+)
+"""The keys of Bedrock's content blocks, which have no type."""
+_OF_ASSISTANT = ("usage_metadata", "invalid_tool_calls", "tool_calls", "finish_reason")
+_MODEL_RUN = ("run-", "run--", "lc_run", "chatcmpl", "msg_", "resp_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,15 +89,47 @@ def turns(value: Any) -> list[Turn]:
         return []
     if len(value) == 1 and isinstance(value[0], list):
         return turns(value[0])
-    found = [_turn(item) for item in value]
-    return [turn for turn in found if turn] if all(found) else []
+    if isinstance(value[0], str) and (pair := _pair(value)):
+        return [pair]
+    found = [_turn(item) for item in value if not _is_aside(item)]
+    return _with_observations([turn for turn in found if turn]) if found and all(found) else []
+
+
+def _is_aside(item: Any) -> bool:
+    """Whether a list of messages holds in this place what is none: a thought, a call of a tool of the provider."""
+    kind = item.get("type") if isinstance(item, dict) and "role" not in item else None
+    return isinstance(kind, str) and (kind in _NOT_TEXT or (kind.endswith("_call") and kind != "function_call"))
+
+
+def _pair(value: list[Any]) -> Turn | None:
+    """A message as (role, text)."""
+    if len(value) != 2 or not all(isinstance(item, str) for item in value):
+        return None
+    role = _ROLES.get(value[0].lower())
+    return Turn(role, value[1]) if role else None
+
+
+def _with_observations(conversation: list[Turn]) -> list[Turn]:
+    """Messages in which what a tool gave back, and an agent handed on as if the user had said it, is a tool's."""
+    for at, turn in enumerate(conversation):
+        if turn.role == "user" and at and turn.text and (begun := scaffolds.OBSERVED.match(turn.text)):
+            before = conversation[at - 1]
+            name = scaffolds.called(before.text or "") if before.role == "assistant" else ""
+            conversation[at] = Turn("tool", None, (ToolResult("", name, turn.text[begun.end() :]),))
+    return conversation
 
 
 def last_user(conversation: Sequence[Turn]) -> int | None:
-    """Index of the last message in which the user says something (tool results in a user's role do not count)."""
+    """Index of the last message of the user; None where it says nothing, whatever was said before.
+
+    Tool results in a user's role are no message of the user.
+    """
     for at in range(len(conversation) - 1, -1, -1):
-        if conversation[at].role == "user" and (conversation[at].text or "").strip():
+        turn = conversation[at]
+        if turn.role == "user" and (turn.text or "").strip():
             return at
+        if turn.role == "user" and not turn.results:
+            return None
     return None
 
 
@@ -113,21 +162,27 @@ def is_message(value: Any) -> bool:
 
 
 def _role(message: dict[str, Any]) -> str | None:
-    role = message.get("role", message.get("type"))
-    if isinstance(role, str):
-        found = _ROLES.get(role.rpartition(".")[2].lower())
+    if (role := message.get("role")) in _PLAIN_ROLES:  # the most
+        return str(role)
+    for role in (message.get("role"), message.get("_role"), message.get("type"), message.get(reprs.TYPE)):
+        found = _ROLES.get(role.rpartition(".")[2].removesuffix("Chunk").lower()) if isinstance(role, str) else None
         if found:
             return found
+    source, kind = message.get("source"), message.get("type", message.get(reprs.TYPE))
+    if isinstance(source, str) and isinstance(kind, str) and kind.endswith(("Message", "Event")):  # AutoGen
+        return "user" if source == "user" else "assistant"
     if isinstance(message.get("id"), list) and message["id"]:  # LangChain constructor
         return _ROLES.get(str(message["id"][-1]).removesuffix("Chunk").lower())
     return None
 
 
 def _turn(value: Any) -> Turn | None:
-    if isinstance(value, str):
-        value = values.data(value) if value.lstrip()[:1] == "{" else value
-    if isinstance(value, str):
-        return _repr_turn(value)
+    if isinstance(value, str) and value.lstrip()[:1] == "{":
+        value = values.data(value)
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return _pair(value)
+    if isinstance(value, str) and reprs.begins(value):
+        value = reprs.read(value)[1]
     if not isinstance(value, dict):
         return None
     for wrapper in ("kwargs", "data", "message"):  # LangChain constructor, LangChain dump, OpenAI choice
@@ -139,8 +194,21 @@ def _turn(value: Any) -> Turn | None:
         return _from("tool", value)
     if value.get("type") == "function_call":
         return Turn("assistant", None, calls=((str(value.get("call_id", "")), str(value.get("name", ""))),))
-    role = _role(value)
+    role = _role(value) or _printed_role(value)
     return _from(role, value) if role and not _BODIES.isdisjoint(value) else None
+
+
+def _printed_role(message: dict[str, Any]) -> str | None:
+    """Whose a LangChain message is that was printed with str(), which leaves its class out."""
+    if "content" not in message or message.keys().isdisjoint(
+        ("additional_kwargs", "response_metadata", "tool_call_id")
+    ):
+        return None
+    if message.get("tool_call_id"):
+        return "tool"
+    run = str(message.get("id") or "").startswith(_MODEL_RUN)
+    made = run or bool(message.get("response_metadata")) or any(key in message for key in _OF_ASSISTANT)
+    return "assistant" if made else "user"
 
 
 def _from(role: str, message: dict[str, Any]) -> Turn:
@@ -155,7 +223,7 @@ def _from(role: str, message: dict[str, Any]) -> Turn:
     text = "\n".join(texts) if texts else None
     if role == "tool" and not results:
         call_id = str(message.get("tool_call_id", message.get("call_id", message.get("id", ""))))
-        output = message.get("output", text)
+        output = None if _failed(message) else message.get("output", text)
         return Turn("tool", None, (ToolResult(call_id, str(message.get("name") or ""), output),))
     return Turn(role, text, tuple(results), tuple(calls))
 
@@ -172,20 +240,24 @@ def _parts(body: Any, role: str) -> tuple[list[str], list[ToolResult], list[tupl
             texts.append(part)
         elif isinstance(part, dict):
             kind = part.get("type", part.get("block_type", part.get("kind", "")))
-            if kind in _RESULTS or "tool_call_result" in part or "functionResponse" in part:
+            if kind in _RESULTS or _holds(part, _RESULT_HOLDERS, _UNTYPED_RESULTS):
                 results.append(_result(part))
-            elif kind in _CALLS or "tool_call" in part:
-                call = part.get("tool_call") if isinstance(part.get("tool_call"), dict) else part
-                identity = call.get("id", call.get("toolCallId", "")) if isinstance(call, dict) else ""
-                name = call.get("name", call.get("toolName", "")) if isinstance(call, dict) else ""
-                calls.append((str(identity), str(name)))
-            elif kind not in _NOT_TEXT:
+            elif kind in _CALLS or _holds(part, _CALL_HOLDERS, _UNTYPED_CALLS):
+                call = next((part[key] for key in _CALL_HOLDERS if isinstance(part.get(key), dict)), part)
+                identity = call.get("id", call.get("toolCallId", call.get("toolUseId", "")))
+                calls.append((str(identity), str(call.get("name", call.get("toolName", call.get("tool_name", ""))))))
+            elif kind not in _NOT_TEXT and part.get("thought") is not True and not any(key in part for key in _MEDIA):
                 text = _part_text(part)
                 if text is not None:
                     texts.append(text)
     if role == "tool" and texts and results:
         texts = []
     return texts, results, calls
+
+
+def _holds(part: dict[str, Any], holders: tuple[str, ...], untyped: tuple[frozenset[str], ...]) -> bool:
+    """Whether a part of no known type is a call or a result by its keys."""
+    return any(part.get(key) is not None for key in holders) or any(keys <= part.keys() for keys in untyped)
 
 
 def _part_text(part: dict[str, Any]) -> str | None:
@@ -199,34 +271,33 @@ def _part_text(part: dict[str, Any]) -> str | None:
     return None
 
 
+def _failed(message: dict[str, Any]) -> bool:
+    """Whether a tool's message says, beside its text, that the tool failed."""
+    return message.get("status") == "error" or message.get("is_error") is True
+
+
 def _result(part: dict[str, Any]) -> ToolResult:
-    inner = part.get("tool_call_result", part.get("functionResponse", part))
-    inner = inner if isinstance(inner, dict) else part
+    inner = next((part[key] for key in _RESULT_HOLDERS if isinstance(part.get(key), dict)), part)
     origin: dict[str, Any] = inner["origin"] if isinstance(inner.get("origin"), dict) else {}
-    call_id = inner.get("id", inner.get("toolCallId", inner.get("tool_use_id", inner.get("call_id", ""))))
+    call_id = next((inner[key] for key in _RESULT_IDS if inner.get(key)), "")
     name = inner.get("name") or inner.get("toolName") or origin.get("tool_name") or ""
     keys = ("response", "result", "output", "content")
     result = next((inner[key] for key in keys if inner.get(key) is not None), None)
-    if isinstance(result, dict) and "value" in result and str(result.get("type", "")).startswith("error"):
+    if _failed(inner) or (isinstance(result, dict) and "value" in result and _is_error(result)):
         result = None
     elif isinstance(result, dict) and set(result) <= {"type", "value"} and "value" in result:
         result = result["value"]
     return ToolResult(str(call_id or origin.get("id") or ""), str(name), result)
 
 
+def _is_error(result: dict[str, Any]) -> bool:
+    return str(result.get("type", "")).startswith("error")
+
+
 def _is_part_list(value: Any) -> bool:
-    items: Iterable[Any] = value if isinstance(value, list) else ()
-    found = [isinstance(item, dict) and ("type" in item or "block_type" in item) for item in items]
-    return bool(found) and all(found)
+    return isinstance(value, list) and bool(value) and all(map(_is_part, value))
 
 
-def _repr_turn(text: str) -> Turn | None:
-    """A LangChain message printed with str(): `content='...' additional_kwargs={...} ...`."""
-    match = _REPR.match(text)
-    if match is None:
-        return None
-    rest = match["rest"]
-    role = "assistant" if "invalid_tool_calls" in rest or "usage_metadata" in rest else "user"
-    if "tool_call_id=" in rest:
-        return Turn("tool", None, (ToolResult("", "", match["text"]),))
-    return Turn(role, match["text"].replace("\\n", "\n").replace("\\'", "'"))
+def _is_part(item: Any) -> bool:
+    typed = isinstance(item, dict) and ("type" in item or "block_type" in item)
+    return typed or (isinstance(item, dict) and bool(item) and item.keys() <= _BLOCKS)

@@ -11,12 +11,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tracescore.interactions import documents, scaffolds, values
 from tracescore.interactions.messages import Turn, last_user
 from tracescore.interactions.values import squeezed
 
 _SOURCE_WORDS = (
     r"passages?|contexts?|documents?|docs|sources?|excerpts?|search results?|results|knowledge(?: base)?|snippets?|"
-    r"references?|articles?|materials?|facts|background|information|chunks|kontext|dokumente|quellen"
+    r"references?|notes?|extracts?|articles?|materials?|facts|background|information|chunks|kontext|dokumente|quellen"
 )
 _SOURCE_LABEL = re.compile(
     rf"""^[ \t#*>-]{{0,20}}(?:
@@ -46,7 +47,7 @@ _BREAK = re.compile(
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 _SOURCE_TAG = re.compile(
-    r"<(contexts?|documents?|passages?|sources?|excerpts?|search_results|results|knowledge|chunks?|docs?)\b[^<>]{0,200}>",
+    r"<(contexts?|documents?|passages?|sources?|excerpts?|search_results|results|knowledge|chunks?|docs?|references)\b[^<>]{0,200}>",
     re.IGNORECASE,
 )
 _QUESTION_TAG = re.compile(r"<(question|query|user_question|user_query|user_input)\b[^<>]{0,200}>", re.IGNORECASE)
@@ -98,8 +99,19 @@ def take_apart(text: str) -> Rendered:
         question = next((filled[name] for name in QUESTION_NAMES if name in filled), None)
         evidence = next((filled[name] for name in CONTEXT_NAMES if name in filled), None)
         return Rendered(question, evidence)
+    if text.startswith("{"):
+        return _fields(text)
     question, bounds = _question(text)
     return Rendered(question, _evidence(text, bounds))
+
+
+def _fields(text: str) -> Rendered:
+    """Of a prompt that is JSON with a question and evidence, both."""
+    data = values.data(text)
+    fields = data if isinstance(data, dict) else {}
+    question = next((fields[name] for name in QUESTION_NAMES if isinstance(fields.get(name), str)), None)
+    found = next((documents.passages(fields[name]) for name in CONTEXT_NAMES if fields.get(name)), None)
+    return Rendered(question, "\n\n".join(found.texts)) if question and found and found.texts else Rendered()
 
 
 def split_at(text: str, query: str) -> Rendered:
@@ -168,11 +180,25 @@ def question_in(text: str) -> str:
     return found.question if found.question and found.evidence else text
 
 
-def evidence_in(conversation: Sequence[Turn]) -> str:
-    """The marked evidence of system messages and of the last user message; empty when there is none."""
+def evidence_in(conversation: Sequence[Turn]) -> list[str]:
+    """The marked evidence of system messages and of the last user message."""
     last = last_user(conversation)
     read = [turn for at, turn in enumerate(conversation) if turn.text and (turn.role == "system" or at == last)]
-    return "\n\n".join(found for turn in read if (found := take_apart(turn.text or "").evidence))
+    return [found for turn in read if (found := take_apart(scaffolds.task(turn.text or "")).evidence)]
+
+
+def beside_evidence(text: str, evidence: str) -> str | None:
+    """What alone stands around evidence that tags mark: the question, where nothing but instructions is beside it."""
+    at = text.find(evidence)
+    opened, closed = text.rfind("<", 0, at), text.find(">", at + len(evidence))
+    if at < 0 or opened < 0 or closed < 0 or not _SOURCE_TAG.match(text, opened):
+        return None
+    before = text[:opened].rstrip()
+    if before.endswith(":"):  # the line that leads in the evidence
+        before = before[: before.rfind("\n") + 1]
+    sides = [_beside(before, ""), _beside("", text[closed + 1 :])]
+    found = [side for side in sides if side]
+    return found[0] if len(found) == 1 and len(found[0]) <= _LONGEST_QUERY else None
 
 
 def rewrites(conversation: Sequence[Turn]) -> bool:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 from tracescore import model
 from tracescore.config import InteractionsConfig
-from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree
-from tracescore.interactions.contexts import Contexts
+from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree, worth
 from tracescore.interactions.convention import Node
 from tracescore.interactions.exclusions import MadeBy
 from tracescore.interactions.fields import Field
 from tracescore.interactions.grouping import Group
+from tracescore.interactions.retrieved import Contexts
+from tracescore.interactions.worth import EmptyReason
 from tracescore.model import Interaction, State, Trace
 
 
@@ -27,6 +28,8 @@ class Reading:
     interactions: tuple[Interaction, ...]
     genai_spans: int
     set_aside: Mapping[MadeBy, int]
+    reason: EmptyReason | None = None
+    """Why there are no interactions, where there are none."""
 
 
 def read(trace: Trace, settings: InteractionsConfig, keep: Iterable[str] = ()) -> Reading:
@@ -39,9 +42,11 @@ def read(trace: Trace, settings: InteractionsConfig, keep: Iterable[str] = ()) -
     forest = tree.build(trace, settings)
     groups = grouping.groups(forest.tops)
     found = _without_retried(groups, [_interaction(trace, group, settings, keep) for group in groups])
+    aside = bool(forest.set_aside)
+    reason = None if found else worth.why_none(forest.tops, spans=bool(trace.spans), set_aside=aside)
     understood = sum(node.kind is not None for top in forest.tops for node in tree.walk(top))
     tree.fell(forest.tops)
-    return Reading(tuple(found), understood, forest.set_aside)
+    return Reading(tuple(found), understood, forest.set_aside, reason)
 
 
 def _interaction(trace: Trace, group: Group, settings: InteractionsConfig, keep: Iterable[str]) -> Interaction:
@@ -65,8 +70,8 @@ def _interaction(trace: Trace, group: Group, settings: InteractionsConfig, keep:
         convention=_convention(group),
         instrumentation=_instrumentation(group),
         conversation_id=labels.conversation_id,
-        start_unix_nano=root.start,
-        end_unix_nano=root.end,
+        start_unix_nano=root.start - root.offset,
+        end_unix_nano=root.end - root.offset,
         slices=labels.dimensions(later=bool(history)),
         unusable=frozenset(_unusable(question, answer, evidence)),
         found=dict(_places(question, answer, evidence)),
@@ -117,6 +122,8 @@ def _state(group: Group, failed: bool, question: Field, answer: Field, evidence:
         return "redacted"
     if "truncated" in (question.flaw, answer.flaw):
         return "truncated"
+    if "implausible" in (question.flaw if question.text is None else "", answer.flaw if answer.text is None else ""):
+        return "implausible"
     if question.text is None or answer.text is None:
         if not _captured(group, question, answer):
             return "content_not_captured"

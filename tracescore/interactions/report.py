@@ -16,6 +16,7 @@ from tracescore import logs
 from tracescore.config import InteractionsConfig
 from tracescore.interactions.exclusions import MADE_BY
 from tracescore.interactions.reader import Reading
+from tracescore.interactions.worth import REASONS, EmptyReason
 from tracescore.model import Clock, Interaction, State
 
 _log = logging.getLogger("tracescore.interactions")
@@ -24,6 +25,18 @@ _EVERY = 60.0
 """Seconds between two lines while traffic flows; the first comes with the first trace."""
 
 
+REASON_ADVICE: dict[EmptyReason, str] = {
+    "no_answering_call": "model calls came that rewrite a question or ask for tools, and none that answers; "
+    "is the call that answers instrumented?",
+    "bare_retrieval": "retrievals came, and no answer; instrument the model client too, or end a span with the answer",
+    "tools_only": "tool calls came, and no answer; instrument the agent or the model client too",
+    "indexing": "embeddings and writes to an index came; send traces of questions",
+    "no_question_and_answer": "flows came without a question and an answer; name their keys under interactions",
+    "no_step": "spans came with GenAI attributes, but of no known kind; name their keys under interactions",
+    "evaluators": "only spans of evaluators came; send the app's own",
+    "spans_missing": "log records came without their spans; send traces too, from the same process",
+}
+"""What to do about traces that hold no interaction."""
 FIELDS = ("question", "answer", "contexts")
 """Fields of an interaction for which users may name keys of their own."""
 
@@ -59,6 +72,15 @@ class Report:
         )
         for maker in MADE_BY:
             self._set_aside.labels(maker)
+        self._empty = Counter(
+            "tracescore_interactions_none",
+            "Traces with a GenAI marker that held no interaction when they were read, by why.",
+            ["reason"],
+            registry=registry,
+        )
+        for reason in REASONS:
+            self._empty.labels(reason)
+        self._reasons: Tally[EmptyReason] = Tally()
         self._next = 0.0
         self._spans = 0
         self._states: Tally[State] = Tally()
@@ -69,7 +91,9 @@ class Report:
 
     @property
     def advice(self) -> str:
-        """What to switch on so that content is recorded, for the instrumentation that lacks it most; else empty."""
+        """What to do: about the instrumentation that most lacks content, or about traces without any interaction."""
+        if not self._silent and self._reasons and not self._states:
+            return REASON_ADVICE[self._reasons.most_common(1)[0][0]]
         if not self._silent:
             return ""
         convention, instrumentation = self._silent.most_common(1)[0][0]
@@ -82,6 +106,9 @@ class Report:
         self._spans += reading.genai_spans
         for maker, count in reading.set_aside.items():
             self._set_aside.labels(maker).inc(count)
+        if reading.reason is not None:
+            self._reasons[reading.reason] += 1
+            self._empty.labels(reading.reason).inc()
         for interaction in interactions:
             self._states[interaction.state] += 1
             if interaction.state == "content_not_captured":
@@ -101,14 +128,17 @@ class Report:
 
     def say(self) -> None:
         """Logs the line if anything came since the last one."""
-        if not self._spans and not self._states:
+        if not self._spans and not self._states and not self._reasons:
             return
         states = {"complete": self._states["complete"], **dict(sorted(self._states.items()))}
         counts = " ".join(f"{state}={count}" for state, count in states.items())
-        level = logging.WARNING if self._silent else logging.INFO
-        advice = f' advice="{self.advice}"' if self._silent else ""
+        counts += "".join(f" {reason}={count}" for reason, count in sorted(self._reasons.items()))
+        nothing = bool(self._reasons) and not self._states
+        level = logging.WARNING if self._silent or nothing else logging.INFO
+        advice = f' advice="{self.advice}"' if self._silent or nothing else ""
         _log.log(level, "genai_spans=%d interactions=%d %s%s", self._spans, self._states.total(), counts, advice)
         self._next = self._clock() + _EVERY
         self._spans = 0
         self._states.clear()
         self._silent.clear()
+        self._reasons.clear()

@@ -61,6 +61,7 @@ class Labels:
         for attributes in (*(node.attributes for node in nodes), *_resources(nodes)):
             for key in wanted.intersection(attributes):
                 self._first.setdefault(key, []).extend(_text(attributes[key]))
+        self._model_call = bool(group.of_kind("llm"))
         self._flows = [*group.root.upwards(), *group.of_kind(*FLOWS)]
 
     def _value(self, keys: tuple[str, ...]) -> str | None:
@@ -88,8 +89,10 @@ class Labels:
         return self._value(_CONVERSATION) or ""
 
     def dimensions(self, *, later: bool) -> dict[str, str]:
-        """Slices: `route`, `turn`, and `tenant` where a configured key is present."""
+        """Slices: `route`, `turn`, `model_call` where none was traced, `tenant` where a configured key is present."""
         found = {"route": self._route(), "turn": "later" if later else "first"}
+        if not self._model_call:
+            found["model_call"] = "no_model_call"
         tenant = self._value(self._tenant)
         return found if tenant is None else {**found, "tenant": tenant}
 

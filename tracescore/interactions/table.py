@@ -10,6 +10,7 @@ from tracescore.config import InteractionsConfig
 from tracescore.interactions import exclusions, switches
 from tracescore.interactions.convention import Convention, Kind, Node, attribute, heads
 from tracescore.interactions.conventions import (
+    crewai,
     genai,
     google,
     haystack,
@@ -17,11 +18,13 @@ from tracescore.interactions.conventions import (
     langsmith,
     llamaindex,
     logfire,
+    mastra,
     mlflow,
     openinference,
     openlit,
     openllmetry,
     pydantic_ai,
+    spring,
     vectordb,
     vercel,
 )
@@ -38,6 +41,9 @@ CONVENTIONS: tuple[Convention, ...] = (
     openlit.CONVENTION,
     vercel.CONVENTION,
     google.CONVENTION,
+    crewai.CONVENTION,
+    mastra.CONVENTION,
+    spring.CONVENTION,
     genai.CONVENTION,
     openllmetry.CONVENTION,
     vectordb.CONVENTION,

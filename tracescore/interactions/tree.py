@@ -43,7 +43,9 @@ def build(trace: Trace, settings: InteractionsConfig) -> Forest:
             node.parent = nodes.get(parent_id) or missing.setdefault(parent_id, Node(None))
     exclusions.set_judge_calls_aside(nodes.values())
     _untie(nodes.values())
-    for node in nodes.values():
+    _set_clocks(nodes.values())
+    moved = any(node.offset for node in nodes.values())
+    for node in sorted(nodes.values(), key=lambda node: node.start) if moved else nodes.values():
         if node.parent is not None and node.kind != "evaluator":
             node.parent.children.append(node)
     tops = [node for node in nodes.values() if node.parent is None and node.kind != "evaluator"]
@@ -86,6 +88,31 @@ def by_depth(nodes: Iterable[Node]) -> Iterator[Node]:
     while level:
         yield from level
         level = [child for node in level for child in node.children]
+
+
+def _set_clocks(nodes: Iterable[Node]) -> None:
+    """Moves what another service recorded to where it was called, if its clock says that it was before or after that.
+
+    When in the call it was cannot be known; the beginning is where a retrieval stands.
+    """
+    if len({id(node.span.resource) for node in nodes if node.span}) < 2:
+        return
+    settled: set[int] = set()
+    for node in nodes:
+        path = []
+        for passed in node.upwards():
+            if id(passed) in settled:
+                break
+            path.append(passed)
+        for each in reversed(path):
+            settled.add(id(each))
+            above = each.parent
+            if above is None or above.span is None or each.span is None:
+                continue
+            each.offset = above.offset
+            outside = each.start > above.end or each.end < above.start
+            if outside and each.span.resource is not above.span.resource and each.span.resource != above.span.resource:
+                each.offset += above.start - each.start
 
 
 def _untie(nodes: Iterable[Node]) -> None:

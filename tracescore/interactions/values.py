@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterable
@@ -13,18 +12,20 @@ from typing import Any, Literal, NamedTuple
 
 import orjson
 
-Flaw = Literal["", "truncated", "redacted"]
+from tracescore.interactions import reprs
+
+Flaw = Literal["", "truncated", "redacted", "implausible"]
+"""What hides a text or is wrong with it; `implausible`: what stands there is nothing that anyone said."""
 
 _MASKS = ("__REDACTED__", "<fully masked due to failed mask function>", "[REDACTED]", "<redacted>", "***REDACTED***")
 _NOTHING = ("null", "None", "undefined")
 """How a missing value is written by those who write everything as text."""
-_STARTS = ("{", "[", "(", '"')
-"""How JSON and Python reprs begin, and few texts: asked first, which spares most values the patterns."""
 _JSON_START = re.compile(r'\s*(?:[\[{]\s*(?:["\[{\]}\d-]|true|false|null|$)|")')
-_REPR_START = re.compile(r"\s*(?:\{\s*'|[\[(]\s*['\"\[({])")
+_UNESCAPED = re.compile(r'\[\s*"(?P<inside>.*)"\s*\]$', re.DOTALL)
+_JOINT = re.compile(r'"\s*,\s*"')
 _LENIENT = json.JSONDecoder(strict=False)
 _LITERAL_LIMIT = 200_000
-"""Longest Python repr or cut JSON (characters) that is read: both are slow."""
+"""Longest cut JSON (characters) that is read: it is slow."""
 CUT_LENGTHS = frozenset({255, 256, 512, 1000, 1024, 2000, 2048, 4000, 4095, 4096, 8000, 8191, 8192})
 CUT_LENGTHS |= frozenset({10_000, 12_000, 12_288, 16_384, 32_000, 32_768, 65_535, 65_536})
 """Lengths that are common settings of OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT and of backends."""
@@ -38,9 +39,10 @@ class Parsed(NamedTuple):  # made for every value: a frozen dataclass takes thre
 
 
 def worst(flaws: Iterable[Flaw]) -> Flaw:
-    """Redacted before truncated before none."""
+    """Redacted before truncated before implausible before none."""
     met = set(flaws)
-    return "redacted" if "redacted" in met else "truncated" if "truncated" in met else ""
+    order: tuple[Flaw, ...] = ("redacted", "truncated", "implausible")
+    return next((flaw for flaw in order if flaw in met), "")
 
 
 def redacted(value: Any) -> bool:
@@ -61,7 +63,7 @@ def parse(value: Any) -> Parsed:
             return Parsed(None, "redacted")
         if bare in _NOTHING:
             return Parsed(None)
-        inner = _structure(value) if bare.startswith(_STARTS) else None
+        inner = _structure(value) if _JSON_START.match(bare) or reprs.begins(bare) else None
         if inner is None:
             return Parsed(value)
         value, flaw = inner.data, inner.flaw
@@ -97,11 +99,16 @@ def _structure(text: str) -> Parsed | None:
         except RecursionError:
             return Parsed(None, "truncated")
         except json.JSONDecodeError as error:
+            found = _literal(text)
+            if found is not None and found.flaw != "truncated":
+                return found
+            if texts := _unescaped(text):
+                return Parsed(texts)
             if _breaks_off(error, text):
                 return Parsed(_whole_part(text), "truncated")
         except ValueError:  # an integer of thousands of digits: text, whatever it looks like
             return None
-    return _literal(text) if _REPR_START.match(text) else None
+    return _literal(text)
 
 
 def _loads(text: str) -> Any:
@@ -113,16 +120,17 @@ def _loads(text: str) -> Any:
 
 
 def _literal(text: str) -> Parsed | None:
-    """A Python repr of plain data; a dict or tuple that is none (objects in it, cut off) reads as nothing."""
-    stripped = text.strip()
-    try:
-        if len(text) <= _LITERAL_LIMIT:
-            return Parsed(_plain(ast.literal_eval(stripped)))
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        pass
-    if stripped[0] == "[" or stripped[-1] == ")":
+    """A Python repr; one that holds nothing, or is cut off, reads as nothing."""
+    is_repr, data, cut = reprs.read(text)
+    if not is_repr:
         return None
-    return Parsed(None, "" if stripped[-1] == "}" else "truncated")
+    return Parsed(_plain(data), "truncated" if cut else "implausible" if data is None else "")
+
+
+def _unescaped(text: str) -> list[str]:
+    """A list of texts that someone joined with quotes and commas and never escaped; empty where it is none."""
+    match = _UNESCAPED.match(text.strip())
+    return _JOINT.split(match["inside"]) if match else []
 
 
 def _breaks_off(error: json.JSONDecodeError, text: str) -> bool:

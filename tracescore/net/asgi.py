@@ -1,7 +1,5 @@
 """The little of ASGI that our three HTTP apps share."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from dataclasses import dataclass
 from typing import Any

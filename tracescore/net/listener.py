@@ -5,8 +5,6 @@ drains, so it is driven by `should_exit` and given a socket that is bound before
 line before anything starts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import logging

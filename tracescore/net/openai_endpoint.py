@@ -23,7 +23,7 @@ import orjson
 
 from tracescore.config.types import is_loopback
 from tracescore.errors import TracescoreError, UsageError
-from tracescore.net.retry import REAL_TIME, Backoff, Timing, may_pass, retry_after
+from tracescore.net.retry import REAL_TIME, Backoff, Timing, is_transient, retry_after
 from tracescore.runtime import Fairness, drop_tracebacks
 
 Cause = Literal["unreachable", "timeout", "rate_limited", "quota", "unfit", "rejected", "too_long", "refused"]
@@ -284,7 +284,7 @@ class Endpoint:
             return CallFailed("quota", f"{shown}: the account has no credit left", said)
         if status == 429:
             return CallFailed("rate_limited", shown, said, retry_after(headers))
-        if status == 409 or may_pass(status):  # 409: a lock that is held, as the SDK has it
+        if status == 409 or is_transient(status):  # 409: a lock that is held, as the SDK has it
             return CallFailed("unreachable", shown, said, retry_after(headers))
         if status in {401, 403}:
             return CallFailed("unfit", f"{shown}: not let in; check {self._setting}.api_key", said)

@@ -4,8 +4,6 @@ Source: the OTLP specification 1.x, "Failures" and "Throttling" of OTLP/gRPC and
 OTLP/HTTP.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Literal
 
@@ -16,7 +14,7 @@ from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
-Taken = Literal["accepted", "again", "refused"]
+OtlpOutcome = Literal["accepted", "again", "refused"]
 """There; not now; never."""
 Trailers = Iterable[tuple[str, str | bytes]]
 
@@ -36,12 +34,12 @@ RETRYABLE_GRPC = frozenset(
 _DETAILS = "grpc-status-details-bin"
 
 
-def http_answer(status: int) -> Taken:
+def http_answer(status: int) -> OtlpOutcome:
     """What an HTTP status says."""
     return "accepted" if 200 <= status < 300 else "again" if status in RETRYABLE_HTTP else "refused"
 
 
-def grpc_answer(code: grpc.StatusCode, after: float | None) -> Taken:
+def grpc_answer(code: grpc.StatusCode, after: float | None) -> OtlpOutcome:
     """What a gRPC status says; `after`: the seconds of its RetryInfo, None without one."""
     if code is grpc.StatusCode.OK:
         return "accepted"

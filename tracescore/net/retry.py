@@ -3,8 +3,6 @@
 What an answer over OTLP means, with its table of statuses, is in `otlp_answers.py`.
 """
 
-from __future__ import annotations
-
 import email.utils
 import random
 import re
@@ -68,7 +66,7 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time
         return None
 
 
-def may_pass(status: int) -> bool:
+def is_transient(status: int) -> bool:
     """Whether an HTTP API that is not OTLP may take the same request later.
 
     A timeout (408), too early (425), too many requests (429), and every trouble of the server's own.

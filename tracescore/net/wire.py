@@ -1,7 +1,5 @@
 """What goes in, out and to disk: content encodings, JSON as senders really write it, and how a request came."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from typing import Any, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Raw spans and log records -> decoded ones: the expensive step, done once per trace when it is complete."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -24,7 +22,7 @@ from tracescore.model import (
     Trace,
 )
 
-Parsed = TypeVar("Parsed", bound=message.Message)
+_Parsed = TypeVar("_Parsed", bound=message.Message)
 
 
 def decode(raw: RawTrace) -> Trace:
@@ -75,17 +73,13 @@ def _span(raw: RawSpan, shared: _Shared) -> Span:
         start_unix_nano=span.start_time_unix_nano,
         end_unix_nano=span.end_time_unix_nano,
         attributes=_attributes(span.attributes),
-        events=tuple(map(_event, span.events)),
+        events=tuple(SpanEvent(each.name, each.time_unix_nano, _attributes(each.attributes)) for each in span.events),
         resource=shared.resource(raw.resource),
         scope_name=scope_name,
         is_error=span.status.code == trace_pb2.Status.STATUS_CODE_ERROR,
         dropped_attributes=span.dropped_attributes_count,
         scope_version=scope_version,
     )
-
-
-def _event(event: trace_pb2.Span.Event) -> SpanEvent:
-    return SpanEvent(event.name, event.time_unix_nano, _attributes(event.attributes))
 
 
 def _log(raw: RawLog, shared: _Shared) -> LogRecord:
@@ -119,11 +113,8 @@ def _value(value: common_pb2.AnyValue) -> AttributeValue:
     return None if kind is None or kind == "string_value_strindex" else getattr(value, kind)
 
 
-def _parse(kind: type[Parsed], raw: bytes) -> Parsed:
+def _parse(kind: type[_Parsed], raw: bytes) -> _Parsed:
     try:
         return kind.FromString(raw)
     except message.DecodeError as error:
         raise DecodeError(f"{kind.DESCRIPTOR.name}: {len(raw)} bytes do not parse: {error}") from None
-
-
-# ---------------------------------------------------------------- files

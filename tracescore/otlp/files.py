@@ -1,7 +1,5 @@
 """OTLP export requests in files: protobuf (.pb) or JSON (.json), as exporters and collectors write them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -6,8 +6,6 @@ json_format takes 20 times as long. Unknown keys are ignored and null means abse
 that is there in both of its spellings is refused, since every reader would take another one of the two.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import re
@@ -165,9 +163,6 @@ def _repeated(encode: Encode) -> Encode:
         return b"".join(parts)
 
     return encode_all
-
-
-# ---------------------------------------------------------------- single values
 
 
 def _varint(number: int) -> bytes:

@@ -4,8 +4,6 @@ What is taken apart here goes over the wire again later: nothing of it may chang
 of it. So both encodings are parted as they are, with all the fields that nobody here reads.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
@@ -90,7 +88,7 @@ def _part_json(body: bytes, wanted: Collection[Ids]) -> Parted:
             spans_key, spans = _listed(scope, "spans")
             left = []
             for span in spans:
-                if (ids := _ids(span)) in wanted:
+                if (ids := (_id(span, "traceId", "trace_id"), _id(span, "spanId", "span_id"))) in wanted:
                     one = {**group, scopes_key: [{**scope, spans_key: [span]}]}
                     alone.append(Alone(*ids, _id(span, "parentSpanId", "parent_span_id"), dumps({groups_key: [one]})))
                 else:
@@ -106,10 +104,6 @@ def _listed(item: dict[str, Any], *keys: str) -> tuple[str, list[Any]]:
     """The key of a repeated field as this sender spells it, and what it holds; both spellings were refused before."""
     key = next((key for key in keys if item.get(key)), keys[0])
     return key, item.get(key) or []
-
-
-def _ids(span: dict[str, Any]) -> Ids:
-    return _id(span, "traceId", "trace_id"), _id(span, "spanId", "span_id")
 
 
 def _id(span: dict[str, Any], *keys: str) -> bytes:

@@ -6,8 +6,6 @@ taken from the first bytes of a span, where every exporter puts it, and only spa
 at further. Traces and logs use the same field numbers down to the single record, so one reduced message reads both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -38,7 +36,7 @@ Admits = Callable[[bytes], bool]
 _TRACE_ID = b"\n\x10"
 """Field 1 with 16 bytes: how nearly every span begins. Where the trace id comes later, the parser finds it."""
 
-Parsed = TypeVar("Parsed", bound=message.Message)
+_Parsed = TypeVar("_Parsed", bound=message.Message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +187,7 @@ def _sound(resource: bytes, scope: bytes) -> Generator[None, None, bool]:
     return True
 
 
-def _parsed(kind: type[Parsed], record: bytes) -> Parsed | None:
+def _parsed(kind: type[_Parsed], record: bytes) -> _Parsed | None:
     """A span or log record parsed in full, so that decoding it later finds no surprise; None when that fails."""
     try:
         return kind.FromString(record)

@@ -1,13 +1,12 @@
 """Items lost to a defect of ours. Each costs itself: it is counted, and what comes behind it goes on."""
 
-from __future__ import annotations
-
 import logging
 from typing import Literal
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
 from tracescore import logs
+from tracescore.exporters.prometheus.families import from_zero
 
 Stage = Literal["interactions", "evaluators", "exporters"]
 STAGES: tuple[Stage, ...] = ("interactions", "evaluators", "exporters")
@@ -17,9 +16,7 @@ class Defects:
     """Counts them by stage; the log says where it happened, without the item's text."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._errors = Counter("tracescore_service_errors", "Items lost to a defect.", ["stage"], registry=registry)
-        for stage in STAGES:
-            self._errors.labels(stage)
+        self._errors = from_zero(registry, "tracescore_service_errors", "Items lost to a defect.", "stage", STAGES)
         self._said: set[str] = set()
 
     def count(self, stage: Stage, error: Exception, once_for: str = "") -> None:

@@ -1,7 +1,5 @@
 """The second stage: interactions that wait -> results, committed and then shown to every exporter."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

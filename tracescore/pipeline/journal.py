@@ -4,8 +4,6 @@ So whatever anybody was told or could see (an acknowledgement, a counter, a scor
 nothing takes effect twice. See `tracescore.spool` for what a commit is without a file.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -32,9 +30,9 @@ from tracescore.spool.changes import (
     Owing,
     PassedOn,
     Pieces,
-    Reading,
     Totals,
     TraceRead,
+    TracesRead,
     key_of,
 )
 from tracescore.spool.stored import Stored
@@ -126,7 +124,7 @@ class Journal:
             op = evicted.get(raw.trace_id, closed.op) if raw.closed_by == "evicted" else closed.op
             traces.append(TraceRead(raw.trace_id, op, now, decided))
         if traces or closed.gone:
-            await self._spool.commit(Reading(traces, closed.gone, fresh))
+            await self._spool.commit(TracesRead(traces, closed.gone, fresh))
 
     # ---------------------------------------------------------------- results
 
@@ -209,7 +207,7 @@ class Journal:
                 self._note_gone()
                 if self._parts.hold is not None:
                     self._parts.hold.take(withheld, at)
-            case Reading():
+            case TracesRead():
                 self._count(change.fresh)
                 self._release(change.traces)
             case Finished():

@@ -1,19 +1,18 @@
 """The ledger: what was read, and what became of every evaluation. Nothing leaves the flow without an entry here."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
 from prometheus_client import CollectorRegistry
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from pydantic import NonNegativeInt
 
+from tracescore.exporters.prometheus.families import counter, gauge
 from tracescore.exporters.prometheus.histogram import Buckets, BucketsState
 from tracescore.model import (
     FAIL_REASONS,
@@ -154,15 +153,34 @@ class Ledger:
             if self._started[measure]
         }
 
-    def say(self) -> None:
+    def log_totals(self) -> None:
         """Logs the last line: what was started is what was scored, unscored, skipped or shed, or the line shows it."""
         for measure, tally in self.evaluations().items():
             ends = " ".join(f"{outcome}={tally.total(outcome)}" for outcome in OUTCOMES)
             _log.info("event=stopped measure=%s %s pending=%d", measure, ends, tally.pending)
 
-    def collect(self) -> Sequence[Metric]:
+    def collect(self) -> list[Metric]:
         """All families at one moment; called by the registry."""
-        return [self._interactions(), self._endings(), *self._open(), self._lags()]
+        lag = HistogramMetricFamily(
+            "tracescore_evaluations_lag_seconds", "From the end of an interaction to the end of its evaluation."
+        )
+        self._lag.add_to(lag, [])
+        return [
+            counter(
+                "tracescore_interactions",
+                "Interactions read from traces, by state.",
+                ["state"],
+                [([state], self._read[state]) for state in STATES],
+            ),
+            counter(
+                "tracescore_evaluations",
+                "Evaluations that ended, by outcome and the reason why there is no score.",
+                ["measure", "outcome", "reason"],
+                [([each, *ending], self._ended[each, ending]) for each in MEASURES for ending in ENDINGS],
+            ),
+            *self._open(),
+            lag,
+        ]
 
     def state(self) -> LedgerState:
         """What the counters show."""
@@ -183,50 +201,13 @@ class Ledger:
             self._started[measure] += 1
         self._ended[measure, ending] += 1
 
-    def _interactions(self) -> Metric:
-        read = CounterMetricFamily(
-            "tracescore_interactions", "Interactions read from traces, by state.", labels=["state"]
-        )
-        for state in STATES:
-            read.add_metric([state], self._read[state])
-        return read
-
-    def _endings(self) -> Metric:
-        ended = CounterMetricFamily(
-            "tracescore_evaluations",
-            "Evaluations that ended, by outcome and the reason why there is no score.",
-            labels=["measure", "outcome", "reason"],
-        )
-        for measure in MEASURES:
-            for ending in ENDINGS:
-                ended.add_metric([measure, *ending], self._ended[measure, ending])
-        return ended
-
-    def _lags(self) -> Metric:
-        family = HistogramMetricFamily(
-            "tracescore_evaluations_lag_seconds", "From the end of an interaction to the end of its evaluation."
-        )
-        self._lag.add_to(family, [])
-        return family
-
-    def _open(self) -> list[Metric]:
-        started = CounterMetricFamily(
-            "tracescore_evaluations_started",
-            "Evaluations announced: those that ended and those pending.",
-            labels=["measure"],
-        )
-        pending = GaugeMetricFamily(
-            "tracescore_evaluations_pending", "Evaluations announced and not ended.", labels=["measure"]
-        )
-        oldest = GaugeMetricFamily(
-            "tracescore_evaluations_oldest_pending_seconds",
-            "Age of the oldest pending evaluation; 0 without one.",
-            labels=["measure"],
-        )
-        now = self._clock()
-        for measure in MEASURES:
-            waiting = self._pending[measure]
-            started.add_metric([measure], self._started[measure])
-            pending.add_metric([measure], len(waiting))
-            oldest.add_metric([measure], max(0.0, now - next(iter(waiting.values()), now)))
-        return [started, pending, oldest]
+    def _open(self) -> Iterator[Metric]:
+        now, pending, of = self._clock(), self._pending, ["measure"]
+        started = [([each], self._started[each]) for each in MEASURES]
+        about = "Evaluations announced: those that ended and those pending."
+        yield counter("tracescore_evaluations_started", about, of, started)
+        waiting = [([each], len(pending[each])) for each in MEASURES]
+        yield gauge("tracescore_evaluations_pending", "Evaluations announced and not ended.", of, waiting)
+        oldest = [([each], max(0.0, now - next(iter(pending[each].values()), now))) for each in MEASURES]
+        about = "Age of the oldest pending evaluation; 0 without one."
+        yield gauge("tracescore_evaluations_oldest_pending_seconds", about, of, oldest)

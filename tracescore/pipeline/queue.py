@@ -1,7 +1,5 @@
 """Interactions that wait for the judge, bounded by their number and by what their texts take of the memory."""
 
-from __future__ import annotations
-
 from collections import deque
 
 import anyio

@@ -1,7 +1,5 @@
 """The one way from the bytes of a trace to the interactions in it: for the service, a gold run and `inspect` alike."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from prometheus_client import CollectorRegistry

@@ -1,7 +1,5 @@
 """The first stage: complete traces -> interactions that wait for the judge."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from functools import partial
@@ -81,7 +79,7 @@ class ReadingStage:
         try:
             reading_it = partial(self._reader.read, raw)
             trace, reading = await aside(reading_it) if _is_large(raw) else reading_it()
-            if self._gold.took(raw.trace_id, reading.interactions):
+            if self._gold.claims(raw.trace_id, reading.interactions):
                 return ReadTrace()
             fresh = self._deduplication.new(trace, reading.interactions)
             self._report.trace(reading, fresh)

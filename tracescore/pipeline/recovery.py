@@ -3,8 +3,6 @@
 What cannot be taken up costs itself: it is lost, counted and said once, and the rest goes on.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import logging
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +11,7 @@ from itertools import groupby
 
 import orjson
 
-from tracescore.assembly import Assembly, put_together
+from tracescore.assembly import Assembly, assemble
 from tracescore.exporters import Continuing, Delivering, Exporter
 from tracescore.exporters.relay.hold import Hold
 from tracescore.interactions.deduplication import Deduplication
@@ -170,7 +168,7 @@ class Recovery:
         """The interactions of its trace, by span; none where it cannot be read any more."""
         try:
             held = self._stored.pieces_of(known)
-            found = reader.interactions(put_together(held.spans, held.logs)) if held.spans or held.logs else []
+            found = reader.interactions(assemble(held.spans, held.logs)) if held.spans or held.logs else []
         except Exception as error:  # noqa: BLE001 - one bad trace costs itself, and no start
             self._defects.count("interactions", error, once_for="reading again")
             return {}

@@ -3,8 +3,6 @@
 A judge that cannot be asked is waited for: interactions wait as well, and none is unscored for it.
 """
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Callable, Sequence

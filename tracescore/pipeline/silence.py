@@ -1,7 +1,5 @@
 """The commonest first mistake is an app that sends elsewhere: silence is said once."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Mapping
 

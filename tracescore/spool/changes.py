@@ -151,7 +151,7 @@ class Gone:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TracesRead:
     """Traces that were read, and traces that left the assembly.
 
     `fresh` are the new interactions of them, as sampling wants them: for the memory, as the file has their pieces.

@@ -101,7 +101,7 @@ CREATE INDEX with_text ON results (op) WHERE full IS NOT NULL;
 CREATE INDEX owing ON owed (op);
 """
 
-KIND = sqlite.Kind(
+KIND = sqlite.FileKind(
     "spool.path",
     application_id=int.from_bytes(b"tscs", "big"),
     version=2,

@@ -17,7 +17,7 @@ DAMAGED = (sqlite3.Error, UnicodeDecodeError)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FileKind:
     """One of the files there are. `setting` names it to people, `application_id` (31 bits) to programs.
 
     `schema` are statements, each ended by a semicolon; `version` is that of the tables they make.
@@ -31,7 +31,7 @@ class Kind:
     """Versions that are read as well, and turned into the present one by whoever opens the file."""
 
 
-def claim(path: Path, kind: Kind) -> None:
+def claim(path: Path, kind: FileKind) -> None:
     """Creates the file where there is none, for its owner alone: it will hold what users wrote. OSError, UsageError.
 
     A database of something else is refused, and it and what is no database have not been touched then.
@@ -49,7 +49,7 @@ def claim(path: Path, kind: Kind) -> None:
             path.chmod(0o600)
 
 
-def prepare(db: sqlite3.Connection, path: Path | None, kind: Kind) -> None:
+def prepare(db: sqlite3.Connection, path: Path | None, kind: FileKind) -> None:
     """Creates the tables in an empty file; UsageError when it is of another version, or something else.
 
     The transaction is the caller's.
@@ -65,7 +65,7 @@ def prepare(db: sqlite3.Connection, path: Path | None, kind: Kind) -> None:
         db.execute(f"PRAGMA application_id = {kind.application_id}")
 
 
-def _state(db: sqlite3.Connection, kind: Kind) -> Literal["empty", "ours", "unmarked", "foreign"]:
+def _state(db: sqlite3.Connection, kind: FileKind) -> Literal["empty", "ours", "unmarked", "foreign"]:
     """`unmarked`: ours from before files were marked with their kind."""
     version, application_id = (
         db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("user_version", "application_id")
@@ -80,5 +80,5 @@ def _state(db: sqlite3.Connection, kind: Kind) -> Literal["empty", "ours", "unma
     return "unmarked" if known and application_id == 0 and expected <= tables else "foreign"
 
 
-def _refusal(path: Path | None, kind: Kind) -> UsageError:
+def _refusal(path: Path | None, kind: FileKind) -> UsageError:
     return UsageError(f"{kind.setting}: {path} is of another version or program; name another file")

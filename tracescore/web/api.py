@@ -4,46 +4,25 @@ Whoever may read the page may ask. What changes something also needs a header th
 and that its scripts can send only after asking, which is refused.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qs
 
 import orjson
 
+from tracescore.drift.watch import DriftWatch
 from tracescore.model import Result
 from tracescore.net.asgi import Response
+from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
 from tracescore.web.recent import Recent, is_cut
-from tracescore.web.request import LARGEST_BODY, Request
-from tracescore.web.responses import as_json, refused
 
 PATHS = ("/api/baseline", "/api/anchors")
 HEADER = "x-tracescore"
 MOST_ANCHORS = 1_000
 
 
-class Changes(Protocol):
-    """What watches for changes."""
-
-    def show(self) -> dict[str, Any]:
-        """Everything that is known, as plain data."""
-        ...
-
-    def reset(self, service: str | None, name: str | None) -> int:
-        """Learns anew what is normal, of a service, of a detector, or of all; how many detectors that concerns.
-
-        ValueError for a detector that there is not.
-        """
-        ...
-
-    def pin(self, service: str | None, name: str | None, at: float | None) -> int:
-        """Keeps what was learned, or `at`, as the reference; how many detectors that concerns. ValueError as above."""
-        ...
-
-
-async def answer(request: Request, changes: Changes | None, recent: Recent) -> Response:
+async def answer(request: Request, changes: DriftWatch | None, recent: Recent) -> Response:
     """The answer to a request whose token has been checked."""
     if request.path == "/api/anchors":
         return _anchors(request.query, recent)
@@ -62,7 +41,7 @@ async def answer(request: Request, changes: Changes | None, recent: Recent) -> R
         return refused(400, str(error))
 
 
-def _change(asked: Any, changes: Changes) -> int:
+def _change(asked: Any, changes: DriftWatch) -> int:
     if not isinstance(asked, Mapping) or asked.get("action") not in ("reset", "pin"):
         raise ValueError("action: reset or pin expected")
     service, name, at = asked.get("service"), asked.get("detector"), asked.get("at")

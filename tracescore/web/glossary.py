@@ -1,6 +1,7 @@
-"""What the page says about the closed lists of the model: measures, states, reasons, verdicts. One sentence each."""
+"""What the page says about the closed lists of the model: measures, states, reasons, verdicts. One sentence each.
 
-from __future__ import annotations
+Templates have every table of this module by its name in lower case.
+"""
 
 from collections.abc import Mapping
 
@@ -36,6 +37,7 @@ STATE_MEANINGS: Mapping[State, str] = {
     "redacted": "a text was withheld by the app",
     "truncated": "a text was cut by the app or its exporter",
     "partial_contexts": "some passages came without their text",
+    "implausible": "where a text was to be found stands an object, a scaffold or a file, and nothing that anyone said",
     "app_error": "the app failed to answer",
 }
 
@@ -47,6 +49,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "redacted": STATE_MEANINGS["redacted"],
     "truncated": STATE_MEANINGS["truncated"],
     "partial_contexts": STATE_MEANINGS["partial_contexts"],
+    "implausible": STATE_MEANINGS["implausible"],
     "app_error": STATE_MEANINGS["app_error"],
     "no_reference": "there is no reference answer to compare with",
     "unsupported_language": "the judge does not read this script, or not these languages together",
@@ -101,6 +104,8 @@ VERDICT_MEANINGS: Mapping[str, str] = {
     "judge": "",
     "unattributed": "Whether it is the judge is not known: no fixed items (drift.anchors) tell.",
 }
+
+ITEM_NAMES = {"question": "generated", "part": "part", "claim": "claim", "reference_claim": "reference"}
 
 GOOD_VERDICTS = frozenset({"supported", "covered", "TP"})
 BAD_VERDICTS = frozenset({"contradicted", "not_found", "missing", "FP", "missed"})

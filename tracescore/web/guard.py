@@ -1,7 +1,5 @@
 """Who may read the page: the token, the cookie that stands for it, and the name the page is called by."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import secrets
@@ -18,7 +16,10 @@ class Guard:
     def __init__(self, settings: WebConfig) -> None:
         self._local = is_loopback(host_port(settings.listen)[0])
         self._token = settings.token.read("web.token").encode() if settings.token else None
-        self.cookie = _cookie_value(self._token) if self._token else ""
+        # The browser keeps something that opens this page and nothing else: not the token itself.
+        self.cookie = (
+            hmac.new(self._token, b"tracescore page cookie", hashlib.sha256).hexdigest() if self._token else ""
+        )
         self.form = secrets.token_hex(16)
         """Stands in every form of ours that changes something; no page of another site can read it."""
 
@@ -45,11 +46,6 @@ class Guard:
         if scheme.lower() == "bearer" and self.token_allowed(token.strip()):
             return True
         return hmac.compare_digest(_cookie_in(cookies).encode(errors="replace"), self.cookie.encode())
-
-
-def _cookie_value(token: bytes) -> str:
-    # The browser keeps something that opens this page and nothing else: not the token itself.
-    return hmac.new(token, b"tracescore page cookie", hashlib.sha256).hexdigest()
 
 
 def _cookie_in(header: str) -> str:

@@ -1,42 +1,19 @@
 """Where people label answers: one at a time, as they were drawn, without the scores that the judge gave."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping
 from urllib.parse import parse_qs
 
+from tracescore.calibration.labelling import Labelling
 from tracescore.model import MEASURES
 from tracescore.net.asgi import Response
+from tracescore.web.messages import Request, as_json, html, only_known, refused
 from tracescore.web.render import page
-from tracescore.web.request import Request, only_known
-from tracescore.web.responses import as_json, html, refused
 
 PATH, EXPORT_PATH = "/labels", "/api/labels"
 PATHS = (PATH, EXPORT_PATH)
 _LARGEST_FORM = 65_536
 _MOST_FIELDS = 2_000
-
-
-class Labels(Protocol):
-    """What draws answers for people to label, and keeps their labels."""
-
-    async def next(self) -> Mapping[str, Any] | None:
-        """The next answer, as plain data, with what is `asked` of it: measure -> items and possible answers."""
-        ...
-
-    async def give(self, drawn_id: str, said: Mapping[str, Sequence[str]]) -> bool:
-        """Keeps what people say; False when the answer does not wait any more. ValueError for impossible answers."""
-        ...
-
-    def counts(self) -> Mapping[str, int]:
-        """Answers by state."""
-        ...
-
-    def lines(self) -> Sequence[Mapping[str, Any]]:
-        """The lines of LABELS.jsonl."""
-        ...
 
 
 _FIELDS = {"form", "id", "save", "skip"}
@@ -46,7 +23,7 @@ _JUDGED = re.compile(rf"(?:{'|'.join(MEASURES)})\.[0-9]{{1,4}}")
 class LabelPages:
     """The form and the export; `form` is what our own forms carry (see `Guard.form`)."""
 
-    def __init__(self, labels: Labels | None, form: str) -> None:
+    def __init__(self, labels: Labelling | None, form: str) -> None:
         self._labels, self._form = labels, form
 
     @property
@@ -73,7 +50,7 @@ class LabelPages:
         if self._labels is None:
             raise ValueError("this process asks for no labels")
         only_known(given, lambda name: name in _FIELDS or _JUDGED.fullmatch(name) is not None)
-        await self._labels.give(given.get("id", ""), {} if "skip" in given else _said(given))
+        await self._labels.give(given.get("id", ""), {} if "skip" in given else _answers(given))
 
 
 async def read_form(request: Request) -> dict[str, str] | None:
@@ -88,7 +65,7 @@ async def read_form(request: Request) -> dict[str, str] | None:
     return {name: values[0] for name, values in fields.items()}
 
 
-def _said(given: Mapping[str, str]) -> dict[str, list[str]]:
+def _answers(given: Mapping[str, str]) -> dict[str, list[str]]:
     """Fields such as `completeness.2` -> the answers of each measure in order, "" where one is missing."""
     said: dict[str, dict[int, str]] = {}
     for name, value in given.items():

@@ -10,8 +10,6 @@ GET  /api/labels                all labels and the sums of what nobody labelled,
 GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`; POST /api/baseline
 """
 
-from __future__ import annotations
-
 import logging
 import re
 from collections.abc import Callable, Mapping
@@ -22,17 +20,17 @@ from urllib.parse import parse_qs
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
+from tracescore.calibration.labelling import Labelling
 from tracescore.config import WebConfig
+from tracescore.drift.watch import DriftWatch
 from tracescore.model import Clock, Measure, Result
 from tracescore.net.asgi import Receive, Response, Scope, Send, respond
 from tracescore.pipeline.ledger import Snapshot
 from tracescore.web import api, labels, views
-from tracescore.web.api import Changes
 from tracescore.web.guard import COOKIE, Guard
+from tracescore.web.messages import LARGEST_BODY, Request, html, only_known
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
-from tracescore.web.request import LARGEST_BODY, Request, only_known
-from tracescore.web.responses import html
 
 _log = logging.getLogger("tracescore.web")
 
@@ -61,7 +59,7 @@ class Pages:
     `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
     convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
-    `asked` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one.
+    `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one.
     Raises UsageError when the token cannot be read.
     """
 
@@ -75,12 +73,12 @@ class Pages:
         endpoints: Mapping[str, str],
         targets: Mapping[Measure, float],
         switch: Callable[[str, str], str],
-        changes: Changes | None = None,
-        asked: labels.Labels | None = None,
+        changes: DriftWatch | None = None,
+        labelling: Labelling | None = None,
         gold: Callable[[], Mapping[str, Any]] | None = None,
     ) -> None:
         self._guard = Guard(settings)
-        self._labels = labels.LabelPages(asked, self._guard.form)
+        self._labels = labels.LabelPages(labelling, self._guard.form)
         self._keep = settings.keep
         self._ledger = ledger
         self._clock = clock

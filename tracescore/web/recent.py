@@ -1,13 +1,11 @@
 """The last results, kept in memory with their texts cut to a budget, and the figures the page draws from them."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tracescore.formulas import weighted_mean
-from tracescore.model import Evaluation, Item, Measure, Message, Result, Score
+from tracescore.model import Evaluation, Measure, Result, Score
 
 LONGEST_TEXT = 20_000
 """Characters kept of one text: more than anyone reads on a page."""
@@ -36,27 +34,21 @@ def is_cut(text: str) -> bool:
     return text.endswith(_CUT)
 
 
-def _cut_item(item: Item, budget: _Budget) -> Item:
-    return replace(item, text=budget.cut(item.text), quote=budget.cut(item.quote))
-
-
 def _cut_evaluation(evaluation: Evaluation, budget: _Budget) -> Evaluation:
-    return replace(evaluation, items=tuple(_cut_item(item, budget) for item in evaluation.items[:MOST_TEXTS]))
-
-
-def _cut_message(message: Message, budget: _Budget) -> Message:
-    return replace(message, text=budget.cut(message.text))
+    items = evaluation.items[:MOST_TEXTS]
+    cut = (replace(item, text=budget.cut(item.text), quote=budget.cut(item.quote)) for item in items)
+    return replace(evaluation, items=tuple(cut))
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class RecentResult:
     """A result whose texts fit the budget, and how many passages were left out altogether."""
 
     result: Result
     contexts_left_out: int
 
 
-def shorten(result: Result) -> Kept:
+def shorten(result: Result) -> RecentResult:
     """`result` with question and answer first in line for the budget, then the evidence, passages and history."""
     budget, told = _Budget(RESULT_BUDGET), result.interaction
     interaction = replace(
@@ -69,14 +61,14 @@ def shorten(result: Result) -> Kept:
     interaction = replace(
         interaction,
         contexts=tuple(budget.cut(context) for context in told.contexts[:MOST_TEXTS]),
-        history=tuple(_cut_message(message, budget) for message in told.history[-MOST_TEXTS:]),
+        history=tuple(replace(turn, text=budget.cut(turn.text)) for turn in told.history[-MOST_TEXTS:]),
     )
     left_out = max(0, len(told.contexts) - MOST_TEXTS)
-    return Kept(replace(result, interaction=interaction, evaluations=evaluations), left_out)
+    return RecentResult(replace(result, interaction=interaction, evaluations=evaluations), left_out)
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Population:
+class ScoreGroup:
     """What one mean is a mean of. `from_prompt`: faithfulness to the rendered prompt, which is one apart."""
 
     service: str
@@ -89,7 +81,7 @@ class Population:
 class Mean:
     """Weighted mean of the `count` scores of one population."""
 
-    of: Population
+    of: ScoreGroup
     value: float
     count: int
 
@@ -107,7 +99,7 @@ class Recent:
 
     def __init__(self, keep: int) -> None:
         self._keep = keep
-        self._kept: OrderedDict[tuple[str, str, int], Kept] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str, int], RecentResult] = OrderedDict()
 
     def add(self, result: Result) -> None:
         """Keeps `result`; the oldest one goes when there are too many."""
@@ -120,7 +112,7 @@ class Recent:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def of_trace(self, trace_id: str) -> list[Kept]:
+    def of_trace(self, trace_id: str) -> list[RecentResult]:
         """What is kept of one trace, in order of time."""
         found = [kept for kept in self._kept.values() if kept.result.interaction.trace_id == trace_id]
         return sorted(found, key=lambda kept: kept.result.interaction.end_unix_nano)
@@ -142,21 +134,21 @@ def scored(results: Iterable[Result], measure: Measure) -> list[Scored]:
 
 def means(scores: Iterable[Scored]) -> list[Mean]:
     """One weighted mean per population, in order of service and judge; scores of two of them never meet."""
-    groups: dict[Population, list[Scored]] = {}
+    groups: dict[ScoreGroup, list[Scored]] = {}
     for one in scores:
         groups.setdefault(_population(one), []).append(one)
     return [mean for of, members in sorted(groups.items()) if (mean := _mean(of, members))]
 
 
-def _mean(of: Population, members: Sequence[Scored]) -> Mean | None:
+def _mean(of: ScoreGroup, members: Sequence[Scored]) -> Mean | None:
     values = [one.score.value for one in members]
     value = weighted_mean(values, [one.result.interaction.weight for one in members])
     return None if value is None else Mean(of, value, len(values))
 
 
-def _population(one: Scored) -> Population:
+def _population(one: Scored) -> ScoreGroup:
     from_prompt = one.score.measure == "faithfulness" and one.result.interaction.context_source == "prompt"
-    return Population(one.result.interaction.service, one.result.judge, one.result.epoch, from_prompt)
+    return ScoreGroup(one.result.interaction.service, one.result.judge, one.result.epoch, from_prompt)
 
 
 def worst(scores: Iterable[Scored], most: int) -> list[Scored]:

@@ -1,15 +1,11 @@
 """The templates, and the words and formats they may use. Autoescape is on for every one of them."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from typing import Any
 
 import jinja2
 
 from tracescore.web import glossary, views
-
-ITEM_NAMES = {"question": "generated", "part": "part", "claim": "claim", "reference_claim": "reference"}
 
 
 def _environment() -> jinja2.Environment:
@@ -20,19 +16,8 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals.update({name.lower(): value for name, value in vars(glossary).items() if name.isupper()})
     environment.globals.update(
-        measure_names=glossary.MEASURE_NAMES,
-        measure_meanings=glossary.MEASURE_MEANINGS,
-        label_questions=glossary.LABEL_QUESTIONS,
-        state_meanings=glossary.STATE_MEANINGS,
-        reason_meanings=glossary.REASON_MEANINGS,
-        source_meanings=glossary.SOURCE_MEANINGS,
-        label_meanings=glossary.LABEL_MEANINGS,
-        state_of_change=glossary.STATE_OF_CHANGE,
-        verdict_meanings=glossary.VERDICT_MEANINGS,
-        good_verdicts=glossary.GOOD_VERDICTS,
-        bad_verdicts=glossary.BAD_VERDICTS,
-        item_names=ITEM_NAMES,
         evaluation_of=views.evaluation_of,
         telling=views.telling,
         is_score=views.is_score,

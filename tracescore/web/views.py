@@ -1,7 +1,5 @@
 """What each page shows, worked out from the results and the ledger; the templates only lay it out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -17,7 +15,6 @@ from tracescore.model import (
     Measure,
     Result,
     Score,
-    Unscored,
 )
 from tracescore.pipeline.ledger import Snapshot
 from tracescore.web.recent import Mean, Recent, Scored, means, scored, worst
@@ -86,7 +83,11 @@ def overview(recent: Recent, ledger: Snapshot, chosen: Filter, targets: Mapping[
         "all_measures": _measures(ledger, recent.results()),
         "services": services,
         "kept": len(recent),
-        "views": [_measure_view(results, measure, most, targets.get(measure)) for measure in shown],
+        "views": [
+            MeasureView(measure, means(scores), worst(scores, most), targets.get(measure))
+            for measure in shown
+            for scores in [scored(results, measure)]
+        ],
         "columns": shown,
         "latest": results[:LATEST_SHOWN],
     }
@@ -102,11 +103,6 @@ def _measures(ledger: Snapshot, results: Sequence[Result]) -> list[Measure]:
     """The measures there is anything to say of; before anything has come, those of live traffic."""
     present = set(ledger.evaluations) | {evaluation.measure for result in results for evaluation in result.evaluations}
     return [measure for measure in MEASURES if measure in (present or LIVE_MEASURES)]
-
-
-def _measure_view(results: Sequence[Result], measure: Measure, most: int, target: float | None) -> MeasureView:
-    scores = scored(results, measure)
-    return MeasureView(measure, means(scores), worst(scores, most), target)
 
 
 def evaluation_of(result: Result, measure: Measure) -> Evaluation | None:
@@ -127,8 +123,9 @@ def is_score(evaluation: Evaluation) -> bool:
 
 def bounds(evaluation: Evaluation) -> str:
     """Between what the value must lie although it is not known; empty when it could be anything."""
-    narrowed = isinstance(evaluation, Unscored) and (evaluation.lo, evaluation.hi) != (0.0, 1.0)
-    return f"{evaluation.lo:.2f} to {evaluation.hi:.2f}" if narrowed and isinstance(evaluation, Unscored) else ""
+    if isinstance(evaluation, Score) or (evaluation.lo, evaluation.hi) == (0.0, 1.0):
+        return ""
+    return f"{evaluation.lo:.2f} to {evaluation.hi:.2f}"
 
 
 def moment(seconds: float) -> str:

@@ -4,12 +4,10 @@ Spans and events have a queue each, so that a store of traces that takes no logs
 does not take.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import count
-from typing import Any
+from typing import Any, get_args
 
 import anyio
 from google.protobuf.message import Message
@@ -33,18 +31,11 @@ from tracescore.exporters.otlp.messages import (
     logs_request,
     traces_request,
 )
-from tracescore.exporters.otlp.transports import ExportRequest, ExportSignal, GrpcTransport, HttpTransport, Transport
+from tracescore.exporters.otlp.transports import ExportRequest, ExportSignal, GrpcTransport, HttpTransport
 from tracescore.model import Result
 from tracescore.net.retry import REAL_TIME, Timing
 
-DROPPED: tuple[Dropped, ...] = (
-    "queue_full",
-    "refused",
-    "rejected",
-    "retries_exhausted",
-    "shutdown",
-    "internal_error",
-)
+DROPPED: tuple[Dropped, ...] = tuple(reason for reason in get_args(Dropped) if reason != "not_found")
 
 Build = Callable[[Iterable[Any]], ExportRequest]
 SIGNALS: dict[ExportSignal, Build] = {"traces": traces_request, "logs": logs_request}
@@ -62,13 +53,12 @@ class OtlpExporter(Delivering):
         limits: Limits = DEFAULT_LIMITS,
         timing: Timing = REAL_TIME,
         *,
-        kept: bool = False,
+        durable: bool = False,
     ) -> None:
         """UsageError when a header's secret cannot be read."""
-        super().__init__(kept=kept)
+        super().__init__(durable=durable)
         headers = {name: secret.read(f"exporters.otlp.headers.{name}") for name, secret in settings.headers.items()}
-        kind = HttpTransport if settings.protocol == "http" else GrpcTransport
-        self._transport: Transport = kind(settings, headers)
+        self._transport = (HttpTransport if settings.protocol == "http" else GrpcTransport)(settings, headers)
         self._explanations = settings.explanations
         metrics = DeliveryMetrics("otlp", "Spans and log records", registry, DROPPED, tuple(SIGNALS))
         self._queues = {
@@ -96,7 +86,7 @@ class OtlpExporter(Delivering):
         try:
             async with anyio.create_task_group() as both:
                 for queue in self._queues.values():
-                    both.start_soon(partial(queue.close, kept=self.kept))
+                    both.start_soon(partial(queue.close, durable=self.durable))
         finally:
             with anyio.move_on_after(1, shield=True):
                 await self._transport.close()

@@ -4,8 +4,6 @@ Built as protobuf, because ids, times and the link are all given: an SDK makes i
 depends on the result alone, so that a result delivered again gives the same ids.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -3,10 +3,8 @@
 The SDK's exporters are not used: they hide partial success and block a thread through their retries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -25,25 +23,12 @@ from tracescore.net.otlp_answers import grpc_answer, http_answer, retry_info
 ExportSignal = Literal["traces", "logs"]
 ExportRequest = ExportTraceServiceRequest | ExportLogsServiceRequest
 
-
 _METHODS: dict[ExportSignal, tuple[str, type[ExportTraceServiceResponse | ExportLogsServiceResponse]]] = {
     "traces": ("/opentelemetry.proto.collector.trace.v1.TraceService/Export", ExportTraceServiceResponse),
     "logs": ("/opentelemetry.proto.collector.logs.v1.LogsService/Export", ExportLogsServiceResponse),
 }
 _OPTIONS = [("grpc.max_reconnect_backoff_ms", 5_000)]
 """Without it a channel may stay away from a destination that is back for two minutes."""
-
-
-class Transport(Protocol):
-    """Sends requests to one destination."""
-
-    async def send(self, signal: ExportSignal, request: ExportRequest) -> Answer:
-        """One attempt, within the configured timeout; never raises for what a destination can do."""
-        ...
-
-    async def close(self) -> None:
-        """Releases the connection."""
-        ...
 
 
 class HttpTransport:
@@ -55,7 +40,7 @@ class HttpTransport:
         self._poster = Poster({**headers, "content-type": "application/x-protobuf"}, settings.timeout)
 
     async def send(self, signal: ExportSignal, request: ExportRequest) -> Answer:
-        """One POST."""
+        """One POST, within the configured timeout; never raises for what a destination can do."""
         posted = await self._poster.post(self._urls[signal], request.SerializeToString())
         return posted if isinstance(posted, Answer) else _http_answer(signal, posted)
 
@@ -73,7 +58,7 @@ class GrpcTransport:
         self._channel: grpc.aio.Channel | None = None
 
     async def send(self, signal: ExportSignal, request: ExportRequest) -> Answer:
-        """One call of the signal's Export."""
+        """One call of the signal's Export; likewise."""
         if self._channel is None:  # belongs to the event loop that runs now
             self._channel = open_channel(self._endpoint)
         call: Any = self._channel.unary_unary(_METHODS[signal][0], None, None)  # bytes in, bytes out

@@ -3,22 +3,21 @@
 Gauges say how things stand in this process; sums and histograms add up over replicas and over any window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.core import CounterMetricFamily, Exemplar, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.core import Exemplar, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from pydantic import NonNegativeFloat
 
 from tracescore.config import PrometheusConfig, SamplingConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.exporters.kinds import Continuing
+from tracescore.exporters.prometheus.families import counter, from_zero, gauge
 from tracescore.exporters.prometheus.histogram import Buckets
-from tracescore.exporters.prometheus.labels import label
+from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series, SeriesState, SeriesTable
 from tracescore.exporters.prometheus.window import Window, late
 from tracescore.model import LIVE_MEASURES, Clock, Evaluation, Measure, Result, Score, Unscored
@@ -81,20 +80,13 @@ class PrometheusExporter(Continuing):
         self._max_weight = sampling.largest_weight
         reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in LIVE_MEASURES)
         self._table = SeriesTable(settings.max_series, reserve, drift.window)
-        self._late = _counter(
-            registry, "drift_late_scores", "Scores of interactions older than the window: in no other score metric."
-        )
-        self._displaced = _counter(
-            registry, "drift_displaced_scores", "Evaluations that left a window early because it was full."
-        )
-        self._folded = Counter(
-            "tracescore_exporters_folded_scores",
-            "Scores counted under `other` because max_series was reached, by group of metrics.",
-            ["group"],
-            registry=registry,
-        )
-        for group in (*LIVE_MEASURES, *map(_by_slice, LIVE_MEASURES)):
-            self._folded.labels(group)
+        about = "Scores of interactions older than the window: in no other score metric."
+        self._late = from_zero(registry, "tracescore_drift_late_scores", about, "measure", LIVE_MEASURES)
+        about = "Evaluations that left a window early because it was full."
+        self._displaced = from_zero(registry, "tracescore_drift_displaced_scores", about, "measure", LIVE_MEASURES)
+        about = "Scores counted under `other` because max_series was reached, by group of metrics."
+        groups = [*LIVE_MEASURES, *map(_by_slice, LIVE_MEASURES)]
+        self._folded = from_zero(registry, "tracescore_exporters_folded_scores", about, "group", groups)
         held = Gauge("tracescore_exporters_series", "Series of score metrics; see max_series.", registry=registry)
         held.set_function(lambda: len(self._table))
         target = Gauge(
@@ -115,7 +107,7 @@ class PrometheusExporter(Continuing):
 
     def state(self) -> PrometheusState:
         """What the counters and histograms show."""
-        late, displaced, folded = (_counts(counter) for counter in self._counters())
+        late, displaced, folded = map(_counts, self._counters())
         return PrometheusState(self._table.state(), (late, displaced, folded))
 
     def resume(self, state: PrometheusState) -> None:
@@ -124,9 +116,9 @@ class PrometheusExporter(Continuing):
         for measure in LIVE_MEASURES:
             makers |= {measure: partial(self._series, measure), _by_slice(measure): partial(self._slice, measure)}
         self._table.resume(state.series, makers.get)
-        for counter, counts in zip(self._counters(), state.counters, strict=True):
+        for shown, counts in zip(self._counters(), state.counters, strict=True):
             for value, count in counts.items():
-                counter.labels(value).inc(count)
+                shown.labels(value).inc(count)
 
     def refill(self, result: Result) -> None:
         """Puts a result that the totals hold back into the windows, oldest first."""
@@ -135,7 +127,7 @@ class PrometheusExporter(Continuing):
             if series is not None and series.live and not _skipped(each):
                 _observe(series.live.window, result, each)
                 if isinstance(each, Score):
-                    series.live.buckets.show(each.value, _exemplar(result, each))
+                    series.live.buckets.set_exemplar(each.value, _exemplar(result, each))
 
     def _counters(self) -> tuple[Counter, ...]:
         return self._late, self._displaced, self._folded
@@ -143,9 +135,7 @@ class PrometheusExporter(Continuing):
     def collect(self) -> Iterator[Metric]:
         """All families, those of one measure at one moment; called by the registry."""
         for measure in LIVE_MEASURES:
-            yield from self._families(measure)
-
-    # ---------------------------------------------------------------- taking results in
+            yield from list(self._families(measure))  # before anybody else's turn
 
     def _take(self, result: Result, evaluation: Evaluation) -> None:
         """One evaluation into the window and, with a score, into the sums. What was skipped could never count."""
@@ -173,7 +163,7 @@ class PrometheusExporter(Continuing):
             series.live.buckets.observe(score.value, _exemplar(result, score))
         group, cost, make = _by_slice(measure), self._slice_cost(measure), partial(self._slice, measure)
         for key, value in {**interaction.slices, **_windows(score)}.items():
-            labels = (*series.labels, label(key), label(value))
+            labels = (*series.labels, label_value(key), label_value(value))
             sums = self._table.get(group, labels, cost, make, result.finished)
             sums.add(interaction.weight, score.value)
             self._folded.labels(group).inc(sums.labels != labels)
@@ -200,39 +190,34 @@ class PrometheusExporter(Continuing):
     def _slice_cost(self, measure: Measure) -> int:
         return len(SUMS) + (measure in self._drift.targets)
 
-    # ---------------------------------------------------------------- showing them
-
-    def _families(self, measure: Measure) -> list[Metric]:
+    def _families(self, measure: Measure) -> Iterator[Metric]:
         names = [*LABELS, "context_source"] if measure == "faithfulness" else list(LABELS)
         whole, slices = list(self._table.group(measure)), list(self._table.group(_by_slice(measure)))
         prefix = f"tracescore_{measure}"
-        return [
-            *_gauges(prefix, names, whole),
-            _histogram(prefix, names, whole),
-            *self._sums(measure, prefix, names, whole),
-            *(_abstained(prefix, names, whole) if measure == "answer_relevancy" else ()),
-            *self._sums(measure, _by_slice(prefix), [*names, *SLICE_LABELS], slices),
-        ]
+        yield from _gauges(prefix, names, whole)
+        yield _histogram(prefix, names, whole)
+        yield from self._sums(measure, prefix, names, whole)
+        if measure == "answer_relevancy":
+            about = "Sum of weights of the answers that evade their question; a bad score of theirs is no bad answer."
+            rows = [(series.labels, series.abstained) for series in whole]
+            yield counter(f"{prefix}_noncommittal_weight", about, names, rows)
+        yield from self._sums(measure, _by_slice(prefix), [*names, *SLICE_LABELS], slices)
 
     def _sums(self, measure: Measure, prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
         for name, (what, _) in SUMS.items():
-            family = CounterMetricFamily(f"{prefix}_{name}", f"Sum of {what} of the scores.", labels=names)
-            for series in all_series:
-                family.add_metric(series.labels, series.sums[name])
-            yield family
+            rows = [(series.labels, series.sums[name]) for series in all_series]
+            yield counter(f"{prefix}_{name}", f"Sum of {what} of the scores.", names, rows)
         if measure in self._drift.targets:
             about = f"Sum of weights of the scores below the target of {self._drift.targets[measure]}."
-            family = CounterMetricFamily(f"{prefix}_below_target_weight", about, labels=names)
-            for series in all_series:
-                family.add_metric(series.labels, series.below_target)
-            yield family
+            rows = [(series.labels, series.below_target) for series in all_series]
+            yield counter(f"{prefix}_below_target_weight", about, names, rows)
 
 
 def _labels(result: Result, measure: Measure) -> tuple[str, ...]:
     interaction = result.interaction
     values = (result.judge, interaction.service, interaction.environment, interaction.release)
     source = (interaction.context_source,) if measure == "faithfulness" else ()
-    return tuple(label(value) for value in (*values, *source))
+    return tuple(label_value(value) for value in (*values, *source))
 
 
 def _windows(score: Score) -> dict[str, str]:
@@ -246,14 +231,6 @@ def _abstains(evaluation: Evaluation) -> bool:
     if isinstance(evaluation, Score):
         return evaluation.label == "noncommittal"
     return evaluation.measure == "answer_relevancy" and evaluation.reason == "abstained"
-
-
-def _abstained(prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
-    about = "Sum of weights of the answers that evade their question; a bad score of theirs is no bad answer."
-    family = CounterMetricFamily(f"{prefix}_noncommittal_weight", about, labels=names)
-    for series in all_series:
-        family.add_metric(series.labels, series.abstained)
-    yield family
 
 
 def _by_slice(name: str) -> str:
@@ -275,19 +252,12 @@ def _observe(window: Window, result: Result, evaluation: Evaluation) -> bool:
     return window.add(at, interaction.weight, lo, hi, scored=scored, conversation=interaction.conversation_id)
 
 
-def _gauges(prefix: str, names: list[str], all_series: list[Series]) -> list[Metric]:
+def _gauges(prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
     """What the windows say; a number that a window cannot give has no series, rather than a stale one."""
-    families = {
-        field: GaugeMetricFamily(f"{prefix}_{suffix}", about, labels=names)
-        for suffix, (field, about) in _GAUGES.items()
-    }
-    for series in all_series:
-        if series.live and len(series.live.window):
-            estimate = series.live.window.estimate()
-            for field, family in families.items():
-                if (value := getattr(estimate, field)) is not None:
-                    family.add_metric(series.labels, value)
-    return list(families.values())
+    windows = [(series.labels, series.live.window) for series in all_series if series.live]
+    estimates = [(labels, window.estimate()) for labels, window in windows if len(window)]
+    for suffix, (field, about) in _GAUGES.items():
+        yield gauge(f"{prefix}_{suffix}", about, names, [(labels, getattr(each, field)) for labels, each in estimates])
 
 
 def _histogram(prefix: str, names: list[str], all_series: list[Series]) -> Metric:
@@ -302,10 +272,3 @@ def _counts(counter: Counter) -> _Counts:
     (family,) = counter.collect()
     samples = (sample for sample in family.samples if sample.name.endswith("_total"))
     return {next(iter(sample.labels.values())): sample.value for sample in samples}
-
-
-def _counter(registry: CollectorRegistry, name: str, about: str) -> Counter:
-    counter = Counter(f"tracescore_{name}", about, ["measure"], registry=registry)
-    for measure in LIVE_MEASURES:
-        counter.labels(measure)
-    return counter

@@ -1,7 +1,5 @@
 """The metrics listener: /metrics, /-/healthy and /-/ready. Holds no user text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -15,6 +13,7 @@ from prometheus_client.metrics_core import Metric
 
 from tracescore.net.asgi import App, Receive, Response, Scope, Send, headers_of, respond
 
+_QUALITY = re.compile(r"[01](\.\d{0,3})?", re.ASCII)
 _EOF = b"# EOF\n"
 _NO_VERSION = re.compile(r"version=(?!\d{1,3}(\.\d{1,3}){0,3}\s*([;,]|$))", re.ASCII)
 """In an Accept header, a version that is none: the library would compare it with numbers, or repeat it."""
@@ -48,7 +47,7 @@ def metrics_app(registry: CollectorRegistry, health: Health) -> App:
     """ASGI app for the listener of metrics and health."""
 
     async def app(scope: Scope, _receive: Receive, send: Send) -> None:
-        await respond(send, await _answer(registry, health, scope))
+        await respond(send, await _answer(registry, health, scope), with_body=scope["method"] != "HEAD")
 
     return app
 
@@ -57,8 +56,8 @@ async def _answer(registry: CollectorRegistry, health: Health, scope: Scope) -> 
     path = scope["path"]
     if path not in {"/metrics", "/-/healthy", "/-/ready"}:
         return Response(HTTPStatus.NOT_FOUND, b"not found; there are /metrics, /-/healthy and /-/ready\n")
-    if scope["method"] != "GET":
-        return Response(HTTPStatus.METHOD_NOT_ALLOWED, b"use GET\n", headers=(("allow", "GET"),))
+    if scope["method"] not in {"GET", "HEAD"}:
+        return Response(HTTPStatus.METHOD_NOT_ALLOWED, b"use GET\n", headers=(("allow", "GET, HEAD"),))
     if path == "/metrics":
         return await _metrics(registry, scope)
     why_not = "" if path == "/-/healthy" else health.why_not()
@@ -83,7 +82,7 @@ async def render(registry: CollectorRegistry, accept: str) -> tuple[str, bytes]:
     One family at a time, with a chance for everything else in between: ten thousand series take about 0.1 s,
     during which the receiver must answer.
     """
-    encode, content_type = choose_encoder("" if _NO_VERSION.search(accept) else accept)
+    encode, content_type = choose_encoder("" if _NO_VERSION.search(accept) else _wanted(accept))
     parts = []
     for family in registry.collect():
         parts.append(encode(_One(_without_created(family))).removesuffix(_EOF))
@@ -91,6 +90,19 @@ async def render(registry: CollectorRegistry, accept: str) -> tuple[str, bytes]:
     if content_type.startswith("application/openmetrics-text"):
         parts.append(_EOF)
     return content_type, b"".join(parts)
+
+
+def _wanted(accept: str) -> str:
+    """An Accept header for the library, which knows neither case nor weights: in small letters, the dearest first."""
+    kinds = [kind.strip().lower() for kind in accept.split(",")]
+    weights = {kind: _weight(kind) for kind in kinds}
+    return ",".join(sorted((kind for kind in kinds if weights[kind] > 0), key=lambda kind: -weights[kind]))
+
+
+def _weight(kind: str) -> float:
+    """The `q` of one media type (RFC 9110, section 12.4.2); 0 also where it is no number."""
+    given = next((each.strip()[2:] for each in kind.split(";")[1:] if each.strip().startswith("q=")), "1")
+    return float(given) if _QUALITY.fullmatch(given) else 0.0
 
 
 def _without_created(family: Metric) -> Metric:

@@ -1,7 +1,5 @@
 """A histogram whose counts can go on after a restart, and whose buckets may each lead to a trace."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -40,7 +38,7 @@ class Buckets:
         self._exemplars[place] = exemplar
         self._sum += score
 
-    def show(self, score: float, exemplar: Exemplar) -> None:
+    def set_exemplar(self, score: float, exemplar: Exemplar) -> None:
         """Sets the exemplar of a value that has been counted."""
         self._exemplars[bisect_left(self._bounds, score)] = exemplar
 

@@ -4,8 +4,6 @@ Label values come from telemetry. They are cleaned and cut, and beyond the cap t
 puts a request id into its version costs a flood of scores in `other`, not the memory of everybody's Prometheus.
 """
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ The window slides in event time: an observation belongs to the moment its intera
 took. What leaves the window leaves the estimate, also when nothing new arrives.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from heapq import heappop, heappush
 from itertools import count

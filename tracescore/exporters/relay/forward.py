@@ -5,8 +5,6 @@ One request in is one request out, in the same protocol and encoding and with th
 tenants can never meet. Unlike other exporters this one carries spans, not scores.
 """
 
-from __future__ import annotations
-
 import io
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,14 +20,14 @@ from yarl import URL
 from tracescore.config import ForwardConfig
 from tracescore.exporters.delivery import Answer
 from tracescore.exporters.otlp.transports import open_channel, rejected
-from tracescore.net.otlp_answers import Taken, grpc_answer, http_answer, retry_info
+from tracescore.net.otlp_answers import OtlpOutcome, grpc_answer, http_answer, retry_info
 from tracescore.net.retry import retry_after
 from tracescore.net.wire import Envelope, compress
 from tracescore.runtime import drop_tracebacks
 
 Headers = list[tuple[bytes, bytes]]
 Metadata = tuple[tuple[str, str | bytes], ...]
-Relayed = Literal[Taken, "unreachable"]
+Relayed = Literal[OtlpOutcome, "unreachable"]
 """The destination's own words, or no answer."""
 
 MAX_IN_FLIGHT = 128 * 2**20

@@ -6,8 +6,6 @@ scores come late, as evaluation spans only. What is kept back was acknowledged, 
 spool when the destination has taken it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, get_args
@@ -15,11 +13,12 @@ from typing import Any, Literal, get_args
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import KeyValue
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Gauge
 
 from tracescore.config import ForwardConfig
 from tracescore.exporters.kinds import Delivering
 from tracescore.exporters.otlp.messages import attributes, target_attributes
+from tracescore.exporters.prometheus.families import from_zero
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.exporters.relay.outbox import Outbox
 from tracescore.model import Clock, RawSpan, Result
@@ -48,7 +47,7 @@ class Hold(Delivering):
         timing: Timing = REAL_TIME,
     ) -> None:
         """`marked` tells whether a span may be one to which scores are attached."""
-        super().__init__(kept=True)
+        super().__init__(durable=True)
         self._settings, self._forwarder, self._marked, self._clock = settings, forwarder, marked, clock
         self._since: dict[Withheld, float] = {}  # in that order
         self._traces: dict[bytes, set[Withheld]] = {}
@@ -56,7 +55,16 @@ class Hold(Delivering):
         self._bytes = 0
         self._outbox = Outbox(forwarder.deliver, registry, timing)
         self._passed_on: list[Withheld] = []
-        self._metrics = _Metrics(registry, self)
+        prefix = "tracescore_exporters_forward"
+        for name, about, read in (
+            ("held_spans", "Spans kept back until they have their scores.", lambda: len(self._since)),
+            ("held_bytes", "Bytes of them; at max_held further spans go on at once.", lambda: self._bytes),
+        ):
+            Gauge(f"{prefix}_{name}", about, registry=registry).set_function(read)
+        about = "Spans that were kept back and let go, by why."
+        self._released = from_zero(registry, f"{prefix}_released_spans", about, "reason", get_args(Released))
+        about = "Results whose span was still kept back (in_time), or had gone on or never came (late)."
+        self._attached = from_zero(registry, f"{prefix}_attached_results", about, "outcome", ("in_time", "late"))
 
     def wanted(self, spans: Iterable[RawSpan]) -> set[tuple[bytes, bytes]]:
         """Trace id and span id of those that are to be kept back: they may get scores, and there is room for them.
@@ -92,7 +100,7 @@ class Hold(Delivering):
         """The trace was read; what is not among `targets` (span ids in hex) goes on."""
         wanted = set(map(bytes.fromhex, targets))
         for span in [span for span in self._traces.get(trace_id, ()) if span.span_id not in wanted]:
-            self._let_go(span, "no_target", span.request)
+            self._release(span, "no_target", span.request)
 
     def tick(self) -> None:
         """Lets go what was kept back for too long, or since a moment that the clock was set back from."""
@@ -101,20 +109,20 @@ class Hold(Delivering):
             span, since = next(iter(self._since.items()))
             if abs(now - since) < deadline:
                 return
-            self._let_go(span, "deadline", span.request)
+            self._release(span, "deadline", span.request)
 
     async def export(self, result: Result) -> None:
         """Attaches the scores to the span they are about and lets it go."""
         trace_id, span_id = (bytes.fromhex(each) for each in (result.interaction.trace_id, result.interaction.span_id))
         versions = [span for span in self._traces.get(trace_id, ()) if span.span_id == span_id]
-        self._metrics.attached("in_time" if versions else "late")
+        self._attached.labels("in_time" if versions else "late").inc()
         if not versions:
             self.settled(result)
             return
         scores = attributes(target_attributes(result))
         for span in versions:
             last = span is versions[-1]
-            self._let_go(span, "scored", attach(span, scores), partial(self.settled, result) if last else None)
+            self._release(span, "scored", attach(span, scores), partial(self.settled, result) if last else None)
 
     async def close(self) -> None:
         """Waits a few seconds for what was let go; the spool keeps the rest for the next process."""
@@ -125,22 +133,16 @@ class Hold(Delivering):
         passed_on, self._passed_on = self._passed_on, []
         return passed_on
 
-    def held_spans(self) -> float:
-        """How many are kept back."""
-        return float(len(self._since))
-
-    def held_bytes(self) -> float:
-        """How many bytes they take."""
-        return float(self._bytes)
-
-    def _let_go(self, span: Withheld, reason: Released, request: bytes, then: Callable[[], None] | None = None) -> None:
+    def _release(
+        self, span: Withheld, reason: Released, request: bytes, then: Callable[[], None] | None = None
+    ) -> None:
         del self._since[span]
         of_trace = self._traces[span.trace_id]
         of_trace.remove(span)
         if not of_trace:
             del self._traces[span.trace_id], self._parents[span.trace_id]
         self._bytes -= _size(span)
-        self._metrics.released(reason)
+        self._released.labels(reason).inc()
 
         def end() -> None:
             self._passed_on.append(span)
@@ -185,29 +187,3 @@ _REPEATED = ("resourceSpans", "resource_spans", "scopeSpans", "scope_spans", "sp
 
 def _size(span: Withheld) -> int:
     return len(span.request) + _OVERHEAD
-
-
-class _Metrics:
-    """What is counted of spans kept back."""
-
-    def __init__(self, registry: CollectorRegistry, hold: Hold) -> None:
-        def counter(name: str, meaning: str, label: str, values: Sequence[str]) -> Callable[[str], None]:
-            family = Counter(f"tracescore_exporters_forward_{name}", meaning, [label], registry=registry)
-            for value in values:
-                family.labels(value)
-            return lambda value: family.labels(value).inc()
-
-        for name, meaning, read in (
-            ("held_spans", "Spans kept back until they have their scores.", hold.held_spans),
-            ("held_bytes", "Bytes of them; at max_held further spans go on at once.", hold.held_bytes),
-        ):
-            Gauge(f"tracescore_exporters_forward_{name}", meaning, registry=registry).set_function(read)
-        self.released = counter(
-            "released_spans", "Spans that were kept back and let go, by why.", "reason", get_args(Released)
-        )
-        self.attached = counter(
-            "attached_results",
-            "Results whose span was still kept back (in_time), or had gone on or never came (late).",
-            "outcome",
-            ("in_time", "late"),
-        )

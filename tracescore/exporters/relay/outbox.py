@@ -5,8 +5,6 @@ different envelopes never share a request, so each envelope has a queue of its o
 spans of one go in the order in which they were let go.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -60,7 +58,7 @@ class Outbox:
 
     async def close(self) -> None:
         """Waits a few seconds for everything to be taken, then ends."""
-        left = await gather([partial(queue.close, kept=True) for queue in self._queues.values()])
+        left = await gather([partial(queue.close, durable=True) for queue in self._queues.values()])
         if any(left):
             _log.warning("event=spans_left_in_spool envelopes=%d", sum(map(bool, left)))
 

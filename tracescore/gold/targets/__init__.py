@@ -1,13 +1,11 @@
 """How a gold question reaches the app, and its answer comes back. `TARGETS` is the table of ways."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Protocol, get_args
 
 from tracescore.config.gold import GoldTargetConfig
 from tracescore.gold.items import GoldItem
-from tracescore.gold.targets.http import Asking, HttpTarget, openai_target
+from tracescore.gold.targets.http import http_target, openai_target
 from tracescore.gold.targets.python import PythonTarget
 from tracescore.gold.targets.trace import TraceTarget
 from tracescore.model import Interaction
@@ -34,7 +32,7 @@ class Target(Protocol):
 
 
 TARGETS: Mapping[str, Callable[[Any, float], Target]] = {
-    "http": HttpTarget,
+    "http": http_target,
     "openai": openai_target,
     "python": PythonTarget,
     "trace": TraceTarget,
@@ -47,4 +45,4 @@ def build_target(settings: GoldTargetConfig, timeout: float) -> Target:
     return TARGETS[settings.kind](settings, timeout)
 
 
-__all__ = ["FAILED_BECAUSE", "Asking", "FailedBecause", "Target", "TraceTarget", "build_target"]
+__all__ = ["FAILED_BECAUSE", "FailedBecause", "Target", "TraceTarget", "build_target"]

@@ -1,7 +1,5 @@
 """Asking an app over HTTP: one request per question, its answer read out of a JSON response."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,14 +16,14 @@ from tracescore.gold.items import GoldItem
 from tracescore.gold.targets.paths import text_at, texts_at
 from tracescore.gold.trace_ids import traceparent
 from tracescore.model import Interaction
-from tracescore.net.retry import may_pass, retry_after
+from tracescore.net.retry import is_transient, retry_after
 from tracescore.runtime import drop_tracebacks
 
 _LARGEST = 16 * 2**20
 """Bytes read of a response."""
 
 
-class Asking:
+class AppClient:
     """Sends requests with the trace id of the item; `timeout` seconds for each."""
 
     def __init__(
@@ -73,7 +71,7 @@ class Asking:
         if status in {404, 405}:
             advice = "check gold.target.url and method"
         detail = f"the app answered HTTP {status}; {advice}"
-        raise TargetFailed("http_error", detail, again=may_pass(status), wait=retry_after(response.headers))
+        raise TargetFailed("http_error", detail, again=is_transient(status), wait=retry_after(response.headers))
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:
         body = bytearray()
@@ -123,7 +121,7 @@ def json_of(body: bytes, content_type: str) -> Any:
         raise TargetFailed("not_json", f"the app answered {what} ({kind}); {hint}") from None
 
 
-class Contexts:
+class ContextsReader:
     """Reads the passages out of responses. A path must match once; later, where it does not, there were none."""
 
     def __init__(self, path: str | None) -> None:
@@ -144,26 +142,42 @@ class Contexts:
 
 
 class HttpTarget:
-    """`kind: http`."""
+    """`kind: http` and `kind: openai`: an app whose response is JSON, with the answer at a path."""
 
-    def __init__(self, settings: HttpTargetConfig, timeout: float) -> None:
-        """UsageError when a secret cannot be read."""
-        self._settings = settings
-        self._asking = Asking(settings.method, settings.url, settings.headers, body_of(settings), timeout)
-        self._contexts = Contexts(settings.contexts)
+    def __init__(
+        self, client: AppClient, answer: tuple[str, str], contexts: str | None, release: str | None = None
+    ) -> None:
+        """`answer`: its path, and the setting that errors are about. `contexts` and `release` are paths."""
+        self._client, self._answer, self._release = client, answer, release
+        self._contexts = ContextsReader(contexts)
 
     async def ask(self, item: GoldItem, trace_id: str) -> Interaction:
         """See `Target`."""
-        settings = self._settings
-        payload = json_of(*await self._asking.send(item, trace_id))
-        answer = text_at(payload, settings.answer, "gold.target.answer")
+        payload = json_of(*await self._client.send(item, trace_id))
+        answer = text_at(payload, *self._answer)
         contexts = self._contexts.of(payload)
-        release = text_at(payload, settings.release, "gold.target.release") if settings.release else ""
+        release = text_at(payload, self._release, "gold.target.release") if self._release else ""
         return interaction_of(item, trace_id, answer, contexts, release)
 
     async def close(self) -> None:
         """See `Target`."""
-        await self._asking.close()
+        await self._client.close()
+
+
+def http_target(settings: HttpTargetConfig, timeout: float) -> HttpTarget:
+    """The target of `kind: http`. UsageError when a secret cannot be read."""
+    client = AppClient(settings.method, settings.url, settings.headers, body_of(settings), timeout)
+    return HttpTarget(client, (settings.answer, "gold.target.answer"), settings.contexts, settings.release)
+
+
+def openai_target(settings: OpenAITargetConfig, timeout: float) -> HttpTarget:
+    """The target of `kind: openai`. UsageError when a secret cannot be read."""
+    instructions = [{"role": "system", "content": settings.instructions}] if settings.instructions else []
+    messages = [*instructions, "{history}", {"role": "user", "content": "{question}"}]
+    url = settings.base_url.rstrip("/") + "/chat/completions"
+    body = {"model": settings.model, "messages": messages}
+    client = AppClient("POST", url, settings.headers, body, timeout, settings.api_key)
+    return HttpTarget(client, ("choices.0.message.content", "gold.target"), settings.contexts)
 
 
 def body_of(settings: HttpTargetConfig | TraceTargetConfig) -> Any:
@@ -171,31 +185,6 @@ def body_of(settings: HttpTargetConfig | TraceTargetConfig) -> Any:
     if settings.body is not None:
         return settings.body
     return None if settings.method == "GET" else DEFAULT_BODY
-
-
-class _ChatTarget:
-    """`kind: openai`."""
-
-    def __init__(self, settings: OpenAITargetConfig, timeout: float) -> None:
-        instructions = [{"role": "system", "content": settings.instructions}] if settings.instructions else []
-        messages = [*instructions, "{history}", {"role": "user", "content": "{question}"}]
-        url = settings.base_url.rstrip("/") + "/chat/completions"
-        body = {"model": settings.model, "messages": messages}
-        self._asking = Asking("POST", url, settings.headers, body, timeout, settings.api_key)
-        self._contexts = Contexts(settings.contexts)
-
-    async def ask(self, item: GoldItem, trace_id: str) -> Interaction:
-        payload = json_of(*await self._asking.send(item, trace_id))
-        answer = text_at(payload, "choices.0.message.content", "gold.target")
-        return interaction_of(item, trace_id, answer, self._contexts.of(payload))
-
-    async def close(self) -> None:
-        await self._asking.close()
-
-
-def openai_target(settings: OpenAITargetConfig, timeout: float) -> _ChatTarget:
-    """The target of `kind: openai`. UsageError when a secret cannot be read."""
-    return _ChatTarget(settings, timeout)
 
 
 def interaction_of(

@@ -1,7 +1,5 @@
 """Paths into a JSON response (`choices.0.message.content`), and what stands at their end."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 

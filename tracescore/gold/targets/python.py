@@ -1,7 +1,5 @@
 """Asking a Python function: for apps that are libraries, and for tests in CI."""
 
-from __future__ import annotations
-
 import asyncio
 import contextvars
 import importlib

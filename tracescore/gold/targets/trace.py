@@ -4,8 +4,6 @@ The request goes out over HTTP with a traceparent; what the app answers to it is
 hands those of gold requests to `take`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +12,7 @@ import anyio
 from tracescore.config.gold import TraceTargetConfig
 from tracescore.errors import TargetFailed
 from tracescore.gold.items import GoldItem
-from tracescore.gold.targets.http import Asking, body_of
+from tracescore.gold.targets.http import AppClient, body_of
 from tracescore.model import Interaction
 
 
@@ -32,7 +30,7 @@ class TraceTarget:
     def __init__(self, settings: TraceTargetConfig, timeout: float) -> None:
         """UsageError when a secret cannot be read."""
         self._wait = settings.wait
-        self._asking = Asking(settings.method, settings.url, settings.headers, body_of(settings), timeout)
+        self._client = AppClient(settings.method, settings.url, settings.headers, body_of(settings), timeout)
         self._waiting: dict[str, _Waiting] = {}
 
     def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:
@@ -54,7 +52,7 @@ class TraceTarget:
         """See `Target`."""
         waiting = self._waiting[trace_id] = _Waiting(item.question)
         try:
-            await self._asking.send(item, trace_id)
+            await self._client.send(item, trace_id)
             with anyio.move_on_after(self._wait):
                 await waiting.came.wait()
             if waiting.interaction is None:
@@ -73,4 +71,4 @@ class TraceTarget:
 
     async def close(self) -> None:
         """See `Target`."""
-        await self._asking.close()
+        await self._client.close()

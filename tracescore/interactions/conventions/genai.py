@@ -5,11 +5,24 @@ Events are read as span events and as log records of the span alike.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tracescore.interactions import values
-from tracescore.interactions.convention import FLOWS, Convention, Kind, Node, Piece, Reader, attribute, either, when
+from tracescore.interactions.convention import (
+    FLOWS,
+    SERVER_KINDS,
+    Convention,
+    Kind,
+    Node,
+    Piece,
+    Reader,
+    attribute,
+    either,
+    heads,
+    when,
+)
 
 _KINDS: dict[str, Kind] = {
     "chat": "llm",
@@ -30,6 +43,7 @@ _KINDS: dict[str, Kind] = {
     "evaluate": "evaluator",
     "experiment": "evaluator",
 }
+_MESSAGE_ROLES: dict[Any, dict[str, str]] = {"gen_ai.choice": {"role": "assistant"}}
 _DETAILS = "gen_ai.client.inference.operation.details"
 _MESSAGES = {
     "gen_ai.system.message": "system",
@@ -37,6 +51,8 @@ _MESSAGES = {
     "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }
+_OTHER_KEYS = re.compile(r"db\.|http\.|url\.|rpc\.|messaging\.")
+_MESSAGE_ROLES.update({name: {"role": role} for name, role in _MESSAGES.items()})
 _MODELS = ("gen_ai.request.model", "gen_ai.response.model")
 
 
@@ -45,6 +61,8 @@ def _kind(node: Node) -> Kind | None:
     if isinstance(operation, str) and operation in _KINDS:
         return _KINDS[operation]
     if isinstance(operation, str) and operation:
+        if operation.startswith("invoke_"):  # a swarm, a graph, a team
+            return "agent"
         return "llm" if operation.startswith(("chat", "text", "completion", "generate", "response")) else None
     keys = node.attributes
     if any(key.startswith("gen_ai.retrieval.") for key in keys):
@@ -53,7 +71,16 @@ def _kind(node: Node) -> Kind | None:
         return "tool"
     if keys.get("llm.request.type") in ("embedding", "rerank"):
         return None
-    return "llm" if any(key in keys for key in _MODELS) else None
+    if not any(key in keys for key in _MODELS):
+        return None
+    return (
+        "llm" if not _elsewhere(node) or any(True for _ in _SENT(node)) or any(True for _ in _RECEIVED(node)) else None
+    )
+
+
+def _elsewhere(node: Node) -> bool:
+    """Whether a span is of a server or a database, onto which a proxy may have copied the name of a model."""
+    return (node.span is not None and node.span.kind in SERVER_KINDS) or any(map(_OTHER_KEYS.match, heads(node)))
 
 
 def _happened(node: Node) -> Iterator[tuple[str, str, Mapping[str, Any], Any]]:
@@ -105,14 +132,31 @@ def _message_events(node: Node) -> Iterator[Piece]:
         yield Piece(f"{where} body", messages)
 
 
-def _choice_events(node: Node) -> Iterator[Piece]:
+def _choices(node: Node) -> Iterator[Piece]:
+    """What the events of choices hold, message by message."""
     for place, name, attributes, body in _happened(node):
         if name == "gen_ai.choice":
             fields = _fields(attributes, body)
-            message = fields.get("message", fields)
-            message = {"content": message} if isinstance(message, str) else message
-            if isinstance(message, dict):
-                yield Piece(f"{place} body", [{"content": None, **message, "role": "assistant"}])
+            yield Piece(f"{place} body", fields.get("message", fields))
+
+
+def _choice_events(node: Node) -> Iterator[Piece]:
+    for place, message in _choices(node):
+        fields = message if isinstance(message, dict) else {"content": message}
+        yield Piece(place, [{"content": None, **fields, "role": "assistant"}])
+
+
+def _tool_choices(node: Node) -> Iterator[Piece]:
+    """What a tool gave back, by those who record it as they record what a model says."""
+    for place, message in _choices(node):
+        yield Piece(place, message.get("content", message) if isinstance(message, dict) else message)
+
+
+def _event_list(node: Node) -> Iterator[Piece]:
+    """Events of one message each in one attribute, as a list."""
+    listed = values.data(node.attributes["events"]) if "events" in node.attributes else None
+    if isinstance(listed, list) and listed and isinstance(listed[0], dict) and "event.name" in listed[0]:
+        yield Piece("events", [{**_MESSAGE_ROLES.get(one.get("event.name"), {}), **one} for one in listed])
 
 
 def _content_events(name: str, key: str) -> Reader:
@@ -134,19 +178,40 @@ def _variables(node: Node) -> Iterator[Piece]:
 _SENT = either(attribute("gen_ai.input.messages"), _details("gen_ai.input.messages"))
 _RECEIVED = either(attribute("gen_ai.output.messages"), _details("gen_ai.output.messages"))
 
+_PROMPT = attribute("gen_ai.prompt")
+
+
+def _completions(node: Node) -> Iterator[Piece]:
+    """What a model said, as a text or as a list of texts."""
+    for key, value in attribute("gen_ai.completion")(node):
+        said = values.data(value)
+        if isinstance(said, list) and said and all(isinstance(text, str) for text in said):
+            yield Piece(key, [{"role": "assistant", "content": said}])
+        else:
+            yield Piece(key, value)
+
+
 CONVENTION = Convention(
     name="otel-genai",
     switch="OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY (older instrumentations: true)",
     kind=_kind,
     marks=("gen_ai.",),
     events=(_DETAILS, *_MESSAGES, "gen_ai.choice", "gen_ai.content.prompt", "gen_ai.content.completion"),
-    input=when(FLOWS, either(_SENT, attribute("gen_ai.workflow.input"), _message_events)),
-    output=when(FLOWS, either(_RECEIVED, attribute("gen_ai.workflow.output"), _choice_events)),
-    sent=either(_SENT, _message_events, _content_events("gen_ai.content.prompt", "gen_ai.prompt")),
-    received=either(_RECEIVED, _choice_events, _content_events("gen_ai.content.completion", "gen_ai.completion")),
+    input=when(FLOWS, either(_SENT, attribute("gen_ai.workflow.input"), _message_events, _event_list)),
+    output=when(FLOWS, either(_RECEIVED, attribute("gen_ai.workflow.output"), _choice_events, _event_list)),
+    sent=either(
+        _SENT, _message_events, _event_list, _content_events("gen_ai.content.prompt", "gen_ai.prompt"), _PROMPT
+    ),
+    received=either(
+        _RECEIVED,
+        _choice_events,
+        _event_list,
+        _content_events("gen_ai.content.completion", "gen_ai.completion"),
+        _completions,
+    ),
     documents=attribute("gen_ai.retrieval.documents"),
     query=attribute("gen_ai.retrieval.query.text"),
     variables=_variables,
     tool_name=attribute("gen_ai.tool.name"),
-    tool_result=attribute("gen_ai.tool.call.result"),
+    tool_result=either(attribute("gen_ai.tool.call.result"), when(("tool",), _tool_choices)),
 )

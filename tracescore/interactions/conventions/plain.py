@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tracescore.interactions import texts
+from tracescore.interactions import questions
 from tracescore.interactions.convention import Node, Piece
 
 _QUESTIONS = ("question", "user_question", "user_query", "user_input", "query", "input")
@@ -22,6 +22,6 @@ def answer(node: Node) -> Piece | None:
 def _first(node: Node, names: tuple[str, ...], suffix: str) -> Piece | None:
     for key in (*names, *(key for key in node.attributes if key.endswith(f".{suffix}"))):
         value = node.attributes.get(key)
-        if isinstance(value, str) and texts.asked(value).text is not None:
+        if isinstance(value, str) and questions.asked(value).text is not None:
             return Piece(key, value)
     return None

@@ -1,11 +1,12 @@
-"""What the page looks at of a request."""
-
-from __future__ import annotations
+"""What the page looks at of a request, and its two kinds of responses: pages, and JSON for the command line."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from typing import Any, Self
 
-from tracescore.net.asgi import Receive, Scope, headers_of
+import orjson
+
+from tracescore.net.asgi import Receive, Response, Scope, headers_of
 
 LARGEST_BODY = 4096
 
@@ -21,7 +22,7 @@ class Request:
     receive: Receive
 
     @classmethod
-    def of(cls, scope: Scope, receive: Receive) -> Request:
+    def of(cls, scope: Scope, receive: Receive) -> Self:
         """Reads an ASGI scope."""
         query = scope["query_string"].decode(errors="replace")
         return cls(scope["method"], scope["path"], query, headers_of(scope), receive)
@@ -44,3 +45,18 @@ def only_known(fields: Collection[str], known: Callable[[str], bool]) -> None:
     unknown = [name for name in fields if not known(name)]
     if unknown:
         raise ValueError(f"the fields of the form on this page expected; got {unknown[0][:40]!r} too")
+
+
+def html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> Response:
+    """A page."""
+    return Response(status, body, "text/html; charset=utf-8", headers)
+
+
+def as_json(status: int, value: Any) -> Response:
+    """Plain data."""
+    return Response(status, orjson.dumps(value), "application/json")
+
+
+def refused(status: int, why: str) -> Response:
+    """What the command line prints as an error."""
+    return as_json(status, {"error": why})
