@@ -11,9 +11,11 @@ Without a script every operation gets a sensible answer: `sensible` compares wor
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import json
 import re
+import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
@@ -48,12 +50,13 @@ class Request:
     def prompt(self) -> str:
         """The name of the prompt whose instructions were sent; "" for embeddings."""
         messages = self.body.get("messages", [])
-        return next((name for name, p in PROMPTS.items() if messages and messages[0]["content"] == p.instructions), "")
+        shown = messages[0]["content"] if messages else ""
+        return next((name for name, p in PROMPTS.items() if shown.startswith(p.instructions)), "")
 
     @property
     def data(self) -> dict[str, Any]:
         """The JSON between the markers of the user message."""
-        return json.loads(self.body["messages"][1]["content"].split("\n")[1])
+        return json.loads(self.body["messages"][-1]["content"].split("\n")[-2])
 
     @property
     def is_probe(self) -> bool:
@@ -107,6 +110,10 @@ class OpenAIServer:
         self.url = ""
         self.script = script
         self.requests: list[Request] = []
+        self.refuse_texts: tuple[int, Reply] | None = None
+        """How many texts a request for embeddings may hold, and what is said of more."""
+        self.base64 = False
+        """Whether vectors are sent as some servers do whatever they are asked for."""
         self.vectors: dict[str, list[float]] = {}
         self.width = 256
         """Numbers of a vector; another width is another embedder behind the same name."""
@@ -142,12 +149,14 @@ class OpenAIServer:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
-            received = Request(request.path, dict(request.headers), await request.read())
+            received = Request(request.path_qs, dict(request.headers), await request.read())
             self.requests.append(received)
             self.received.set()
             queued = self._queue.popleft() if self._queue else None
-            if queued is None and request.path.endswith("/embeddings"):
-                return web.json_response(self._embeddings(received.body["input"]))
+            if queued is None and received.path.partition("?")[0].endswith("/embeddings"):
+                queued = self._too_many(received.body["input"])
+                if queued is None:
+                    return web.json_response(self._embeddings(received.body["input"]))
             reply = queued or self.script(received)
             await asyncio.sleep(reply.delay)
             if reply.disconnect:
@@ -159,10 +168,17 @@ class OpenAIServer:
         finally:
             self.in_flight -= 1
 
+    def _too_many(self, texts: list[str]) -> Reply | None:
+        return self.refuse_texts[1] if self.refuse_texts and len(texts) > self.refuse_texts[0] else None
+
     def _embeddings(self, texts: list[str]) -> dict[str, Any]:
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"index": at, "embedding": self.vectors.get(text) or bag(text, self.width)} for at, text in enumerate(texts)
         ]
+        if self.base64:
+            for row in rows:
+                packed = struct.pack(f"<{len(row['embedding'])}f", *row["embedding"])
+                row["embedding"] = base64.b64encode(packed).decode()
         return {"object": "list", "model": "embed", "data": rows[::-1], "usage": {"prompt_tokens": 1}}
 
 
@@ -174,8 +190,8 @@ def openai_server(script: Script | None = None) -> Iterator[OpenAIServer]:
 
     async def serve() -> None:
         app = web.Application(client_max_size=2**26)
-        app.router.add_post("/v1/chat/completions", server.handle)
-        app.router.add_post("/v1/embeddings", server.handle)
+        app.router.add_post("/{before:.*}/chat/completions", server.handle)
+        app.router.add_post("/{before:.*}/embeddings", server.handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await runner.setup()
         await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -243,7 +259,9 @@ def _parts(request: Request) -> dict[str, Any]:
 
 
 def _claims(request: Request) -> dict[str, Any]:
-    return {"claims": [{"from": row["id"], "text": row["text"]} for row in request.data["sentences"]]}
+    only = request.data.get("only", [row["id"] for row in request.data["sentences"]])
+    rows = [row for row in request.data["sentences"] if row["id"] in only]
+    return {"claims": [{"from": row["id"], "text": row["text"]} for row in rows], "without": []}
 
 
 def _verdicts(request: Request) -> dict[str, Any]:

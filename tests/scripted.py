@@ -9,7 +9,7 @@ import numpy as np
 
 from tracescore.errors import JudgeError
 from tracescore.formulas import Vector
-from tracescore.judge.operations import Relevance, RequiredParts, ReverseQuestions, Verdict, Vocabulary
+from tracescore.judge.operations import Claims, Relevance, RequiredParts, ReverseQuestions, Verdict, Vocabulary
 from tracescore.model import Interaction, Message, Usage
 
 Words = str | Verdict | None
@@ -46,9 +46,10 @@ class ScriptedSession:
         found = _told(self._parts, "required_parts")
         return found if isinstance(found, RequiredParts) else RequiredParts(tuple(found), question)
 
-    async def claims(self, question: str, text: str) -> tuple[str, ...]:
+    async def claims(self, question: str, text: str) -> Claims:
         self.asked.append(("claims", (question, text)))
-        return tuple(_told(self._claims, "claims")[text])
+        found = _told(self._claims, "claims")[text]
+        return found if isinstance(found, Claims) else Claims(found)
 
     async def verify(
         self, statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str = ""

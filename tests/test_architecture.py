@@ -48,9 +48,6 @@ STAGES: dict[str, set[str]] = {
 }
 """What stages, and the places where they meet, import beside the ground; the service and the command line may any."""
 
-TWICE = {"Found"}
-"""Public type names that more than one module defines. The list only shrinks."""
-
 FREE = {"service", "cli", "__main__"}
 
 
@@ -98,9 +95,7 @@ def test_no_public_type_name_stands_twice() -> None:
         for name in architecture.type_names(file):
             named.setdefault(name, set()).add(str(file.relative_to(PACKAGE)))
     twice = {name: sorted(where) for name, where in named.items() if len(where) > 1}
-    new = {name: where for name, where in twice.items() if name not in TWICE}
-    assert not new, f"choose another name for one of each: {new}"
-    assert twice.keys() >= TWICE, f"take {sorted(TWICE - twice.keys())} out of TWICE: they stand once now"
+    assert not twice, f"choose another name for one of each: {twice}"
 
 
 def test_the_tree_of_errors_is_whole() -> None:

@@ -84,7 +84,8 @@ def reply(body: bytes) -> bytes:
     elif prompt == "required_parts":
         value = {"standalone": request.data["question"], "parts": PARTS}
     elif prompt == "claims":
-        value = {"claims": [{"from": row["id"], "text": row["text"]} for row in request.data["sentences"]]}
+        claims = [{"from": row["id"], "text": row["text"]} for row in request.data["sentences"]]
+        value = {"claims": claims, "without": []}
     else:
         rows = request.data["statements"]
         value = {"verdicts": [{"id": row["id"], "quote": QUOTE, "verdict": GOOD[prompt]} for row in rows]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -77,8 +78,8 @@ def test_a_broken_line_is_named_and_the_rest_is_scored(tmp_path: Path) -> None:
     file.write_text(f'{json.dumps(RATE)}\nnot json\n{{"question": 1}}\n\n{json.dumps(WINDOW)}\n{misspelt}\n')
     done = run("score", str(file))
     assert done.returncode == 2
-    assert [line.split(": ")[1] for line in done.stderr.splitlines()] == ["line 2", "line 3", "line 6"]
-    assert done.stderr.splitlines()[2].endswith("anwser: unknown key; did you mean 'answer'?")
+    assert re.findall(r"jsonl: (line \d+):", done.stderr) == ["line 2", "line 3", "line 6"]
+    assert "anwser: unknown key; did you mean 'answer'?" in done.stderr.splitlines()[-1]
     assert len(done.stdout.splitlines()) == 2
 
 

@@ -32,7 +32,7 @@ def server() -> Iterator[OpenAIServer]:
 
 
 def _claims(text: str = "A.") -> Reply:
-    return Reply.json({"claims": [{"from": "t1", "text": text}]})
+    return Reply.json({"claims": [{"from": "t1", "text": text}], "without": []})
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,15 @@ def _claims(text: str = "A.") -> Reply:
         ([Reply.error(400, "", "This model's maximum context length is 4096")], "judge_input_too_long", None),
         ([Reply.error(422, "bad_request")], "judge_unfit", {"judge_unfit": 1}),
         ([Reply.error(404, "model_not_found")], "judge_unfit", {"judge_unfit": 1}),
-        ([Reply(raw=b"<html>proxy</html>")], "judge_unfit", {"judge_unfit": 1}),
+        ([Reply(raw=b"<html>proxy</html>")] * 2, "judge_unreachable", {"judge_unreachable": 2}),
+        ([Reply(raw=b"<html>proxy</html>"), _claims()], None, {"judge_unreachable": 1, "ok": 1}),
         ([Reply.error(429, "insufficient_quota")], "judge_quota", {"judge_quota": 1}),
         ([Reply.error(402)], "judge_quota", {"judge_quota": 1}),
         ([Reply(disconnect=True), _claims()], None, {"judge_unreachable": 1, "ok": 1}),
         ([Reply.error(500)] * 2, "judge_unreachable", {"judge_unreachable": 2}),
         ([Reply(raw=b'{"error": {"code": 502, "message": "upstream"}}'), _claims()], None, {"judge_unreachable": 1}),
         ([Reply(raw=b'{"choices": []}')] * 2, "judge_unreadable", {"judge_unreadable": 2}),
-        ([Reply(content=[{"type": "text", "text": '{"claims": []}'}])], None, {"ok": 1}),
+        ([Reply(content=[{"type": "text", "text": '{"claims": [], "without": ["t1"]}'}])], None, {"ok": 1}),
     ],
 )
 async def test_every_way_to_fail_has_its_reason_and_its_counter(server, replies, reason, outcomes) -> None:
@@ -132,6 +133,49 @@ async def test_questions_in_another_script_are_asked_for_again(server) -> None:
     assert found.questions == ("\u9000\u8d27\u671f\u9650\uff1f",)
 
 
+# ---------------------------------------------------------------- sentences that are left out
+
+FOUR = "The hall opens at nine. It closes at six. Hello there! Tickets cost 4 euros."
+
+
+def _reading(*replies) -> object:
+    """What is said of the sentences: (ids that make claims, ids without) per request."""
+    left = list(replies)
+
+    def script(request) -> Reply:
+        making, without = left.pop(0)
+        return Reply.json({"claims": [{"from": i, "text": f"Claim of {i}."} for i in making], "without": without})
+
+    return script
+
+
+@pytest.mark.parametrize(
+    ("replies", "asked", "claims", "uncovered"),
+    [
+        ([(["t1", "t2", "t4"], ["t3"])], [None], 3, 0),
+        ([(["t1"], []), (["t2", "t4"], ["t3"])], [None, ["t2", "t3", "t4"]], 3, 0),
+        ([(["t1"], []), (["t2"], [])], [None, ["t2", "t3", "t4"]], 2, 2),
+        ([([], []), ([], [])], [None, ["t1", "t2", "t3", "t4"]], 0, 4),
+    ],
+)
+async def test_sentences_that_a_reply_leaves_out_are_asked_about_once_more(
+    server, replies, asked, claims, uncovered
+) -> None:
+    server.script = _reading(*replies)
+    async with Built(server) as built:
+        found = await built.judge.session("k").claims("", FOUR)
+        assert (len(found), found.uncovered) == (claims, uncovered)
+        assert built.value("tracescore_judge_dropped_total", reason="uncovered") == uncovered
+    assert [request.data.get("only") for request in server.requests] == asked
+
+
+async def test_a_second_reading_that_fails_leaves_the_first(server) -> None:
+    server.queue(Reply.json({"claims": [{"from": "t1", "text": "Claim."}], "without": []}), Reply.error(400, "no"))
+    async with Built(server) as built:
+        found = await built.judge.session("k").claims("", FOUR)
+    assert (found, found.uncovered) == (("Claim.",), 3)
+
+
 # ---------------------------------------------------------------- verdicts that are missing
 
 
@@ -164,7 +208,7 @@ async def test_verdicts_missing_twice_stay_missing(server) -> None:
     assert len(server.requests) == 2
 
 
-async def test_support_without_a_quote_that_stands_in_the_evidence_is_asked_for_again(server) -> None:
+async def test_support_without_a_quote_that_stands_in_the_evidence_is_asked_about_once_more_alone(server) -> None:
     server.script = _answering(
         lambda rows, _: [{"id": r["id"], "verdict": "supported", "quote": "within 60 days"} for r in rows]
     )
@@ -172,6 +216,7 @@ async def test_support_without_a_quote_that_stands_in_the_evidence_is_asked_for_
         verdicts = await built.judge.session("k").verify(STATEMENTS, EVIDENCE, SUPPORT)
         assert verdicts == (None, None, None)
         assert built.value("tracescore_judge_dropped_total", reason="evidence_unverified") == 6
+    assert [len(request.data["statements"]) for request in server.requests] == [3, 1, 1, 1]
 
 
 async def test_a_second_try_that_fails_costs_only_what_it_was_about(server) -> None:
@@ -266,7 +311,7 @@ async def test_no_money_left_stops_all_calls_until_a_trial_succeeds(server, capl
             error = await failure(built.judge.session("k").claims("", text))
             assert isinstance(error, JudgeUnreachable)
             assert error.reason == "judge_quota"
-        assert len(server.requests) == 2
+        assert len(server.requests) == 3  # two of the probe
         assert not built.judge.ready
         assert built.value("tracescore_judge_circuit_state", state="open") == 1
         assert "event=circuit_opened endpoint=judge cause=quota hold=60s" in caplog.text

@@ -33,13 +33,15 @@ def server() -> Iterator[OpenAIServer]:
 # ---------------------------------------------------------------- the probe
 
 
-async def test_a_fit_judge_is_ready_after_one_request(server) -> None:
+async def test_a_fit_judge_is_ready_after_a_short_text_and_a_long_one(server) -> None:
     async with Built(server) as built:
         assert not built.judge.ready
         await built.judge.probe()
         assert built.judge.ready
         assert built.value("tracescore_judge_ready", judge="m") == 1
-    assert len(server.requests) == 1
+    short, long = (len(request.raw) for request in server.requests)
+    assert short < 5_000
+    assert long > 20_000
 
 
 def _knowing(**refused):
@@ -88,7 +90,7 @@ async def test_a_mode_that_gives_garbage_is_not_used(server) -> None:
     server.script = lambda r: Reply("garbage") if r.body.get("response_format") else sensible(r)
     async with Built(server) as built:
         await built.judge.probe()
-    assert ["response_format" in request.body for request in server.requests] == [True, True, False]
+    assert ["response_format" in request.body for request in server.requests] == [True] * 4 + [False] * 2
 
 
 def _cutting(keep):
@@ -120,10 +122,13 @@ def _all(verdict):
     [
         (_cutting(lambda texts: texts[:20]), "did not find what the last lines of a text of about 6000 tokens say"),
         (_cutting(lambda texts: texts[-20:]), "did not find what the first lines of a text of about 6000 tokens say"),
-        (_all("supported"), "found support for statements that are not in the text; use another model"),
-        (_all("not_found"), "did not find what the last lines"),
+        (
+            _all("supported"),
+            'too weak for the work: it said "supported" on "The code word of locker 7 is turpentine." where the text',
+        ),
+        (_all("not_found"), 'too weak for the work: it said "not_found" on "The code word of locker 7 is marmalade."'),
         (lambda _r: Reply("Looks fine to me."), "use a model that can write JSON"),
-        (lambda _r: Reply("", finish="length"), "the reply was cut off; give the model a larger context window"),
+        (lambda _r: Reply("", finish="length"), "the reply was cut off; set judge.context to the window of the model"),
         (lambda _r: Reply(None, refusal="no"), "refused a harmless question; use another model"),
         (lambda _r: Reply.error(401, "invalid_api_key"), "HTTP 401 invalid_api_key: not let in; check judge.api_key"),
         (lambda _r: Reply.error(404), "HTTP 404: not there; check judge.base_url and .model"),

@@ -80,7 +80,7 @@ def _rows(*rows) -> Reply:
     ],
 )
 async def test_a_reply_without_proper_vectors_is_an_error(server, embedder, reply, message) -> None:
-    server.queue(reply)
+    server.queue(*[reply] * 9)
     with pytest.raises(EmbedderError, match=message):
         await embedder.embed(["a", "b"])
 
@@ -113,3 +113,30 @@ async def test_vectors_of_the_same_length_by_another_model_are_noticed(server, e
     server.vectors[PROBE] = bag("quite other words", 256)
     with pytest.raises(EmbedderError, match="another model answers"):
         await embedder.embed(["a"])
+
+
+LIMITS = {
+    "TEI": (413, {"error": "batch size 129 > maximum allowed batch size 32", "error_type": "Validation"}, 32),
+    "OpenAI": (
+        400,
+        {"error": {"message": "'input': array too long. Expected maximum length 96, got length 128."}},
+        96,
+    ),
+    "Gemini": (400, [{"error": {"code": 400, "message": "at most 100 requests can be in one batch"}}], 100),
+}
+
+
+@pytest.mark.parametrize(("status", "body", "limit"), LIMITS.values(), ids=LIMITS)
+async def test_a_limit_of_texts_per_request_that_a_server_names_is_kept(server, embedder, status, body, limit) -> None:
+    server.refuse_texts = (limit, Reply(status=status, raw=json.dumps(body).encode()))
+    for _ in range(2):
+        assert (await embedder.embed([f"text {n}" for n in range(200)])).shape == (200, 256)
+    sizes = [len(request.body["input"]) for request in server.requests]
+    assert sum(size > limit for size in sizes) <= 2
+    assert all(size <= limit for size in sizes[-4:])
+
+
+async def test_vectors_in_base64_are_read_whatever_was_asked_for(server, embedder) -> None:
+    plain = await embedder.embed(["one", "two words"])
+    server.base64 = True
+    assert np.allclose(await embedder.embed(["one", "two words"]), plain)

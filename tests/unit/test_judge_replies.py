@@ -13,10 +13,9 @@ from tests.costs import grows_in_step
 from tracescore.errors import JudgeError
 from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.prompt import PROMPTS, VERIFY, Prompt, encode
+from tracescore.judge.quotes import Quotable
 from tracescore.judge.replies import (
     NEEDS_NO_QUOTE,
-    Quotable,
-    check_script,
     parse,
     read_claims,
     read_parts,
@@ -179,29 +178,6 @@ def test_every_verdict_that_gives_credit_needs_a_quote(vocabulary: Vocabulary) -
     assert vocabulary.value[0] not in NEEDS_NO_QUOTE
 
 
-@pytest.mark.parametrize(
-    ("quote", "text", "holds"),
-    [
-        ("sky  is\nBLUE", "The sky is blue.", True),
-        ("\u201cit\u2019s blue\u201d", "He said it's blue.", True),
-        ("three \u2026 blue", "three things are blue", True),
-        ("blue ... three", "three things are blue", False),
-        ("\uff13\uff10 days", "within 30 days", True),
-        ("\u4e09\u5341\u5929", "\u9000\u8d27\u671f\u9650\u4e3a\u4e09\u5341\u5929\u3002", True),
-        ("", "anything", False),
-        ("...", "anything...", False),
-        (".", "anything.", False),
-        ("sky is green", "The sky is blue.", False),
-    ],
-)
-def test_a_quote_stands_in_the_evidence_but_for_case_width_and_white_space(quote, text, holds) -> None:
-    assert Quotable([text]).holds(quote) is holds
-
-
-def test_a_quote_stands_in_one_text_not_across_two() -> None:
-    assert not Quotable(["the sky", "is blue"]).holds("the sky is blue")
-
-
 # ---------------------------------------------------------------- questions, parts and claims
 
 
@@ -243,34 +219,21 @@ def test_a_follow_up_without_a_stand_alone_question_is_refused() -> None:
 
 def test_claims_that_no_sentence_makes_are_left_out_and_counted() -> None:
     rows = [{"from": "t1", "text": "a"}, {"from": "t9", "text": "b"}, {"text": "c"}, {"from": "T1 ", "text": "a"}]
-    assert read_claims({"claims": rows}, {"t1": "A."}) == (("a",), 2)
+    assert read_claims({"claims": rows}, {"t1": "A."}) == (("a",), 2, ())
     with pytest.raises(JudgeError, match="no claim names a sentence"):
         read_claims({"claims": rows[1:3]}, {"t1": "A."})
 
 
+def test_a_sentence_is_read_when_a_claim_is_from_it_or_it_is_listed_as_without_one() -> None:
+    sentences = {"t1": "A.", "t2": "B.", "t3": "Hello!", "t4": "***", "t5": "C."}
+    reply = {"claims": [{"from": ["t1", "t2"], "text": "a"}], "without": ["T3 "]}
+    assert read_claims(reply, sentences) == (("a",), 0, ("t5",))
+    assert read_claims(reply | {"without": "t3, t5"}, sentences).uncovered == ()
+    assert read_claims(reply | {"without": None}, sentences).uncovered == ("t3", "t5")
+
+
 def test_a_text_may_make_no_claims() -> None:
-    assert read_claims({"claims": []}, {"t1": "Hello!"}) == ((), 0)
-
-
-@pytest.mark.parametrize(
-    ("texts", "source", "translated"),
-    [
-        (["What is the refund period?"], "\u9000\u8d27\u671f\u9650\u4e3a30\u5929\u3002", True),
-        (["\u9000\u8d27\u671f\u9650\u662f\u591a\u5c11\uff1f"], "\u9000\u8d27\u671f\u9650\u4e3a30\u5929\u3002", False),
-        (["\u3044\u3064\u3067\u3059\u304b"], "\u4eca\u65e5\u306f\u6674\u308c", False),
-        (["How long?"], "\u041c\u043e\u0436\u043d\u043e 30 \u0434\u043d\u0435\u0439.", True),
-        (["\u5982\u4f55\u8fd0\u884c kubectl\uff1f"], "\u8fd0\u884c kubectl apply \u5373\u53ef", False),
-        (["Wie lange?"], "30 Tage", False),
-        (["How many?"], "42", False),
-        ([], "\u4eca\u65e5", False),
-    ],
-)
-def test_a_reply_in_another_script_is_a_translation(texts, source, translated) -> None:
-    if not translated:
-        check_script(texts, source)
-        return
-    with pytest.raises(JudgeError, match="another script"):
-        check_script(texts, source)
+    assert read_claims({"claims": []}, {"t1": "Hello!"}) == ((), 0, ("t1",))
 
 
 @pytest.mark.parametrize(
@@ -360,7 +323,7 @@ def test_every_prompt_says_that_data_is_data_and_shows_the_form_of_its_reply(pro
 WORDINGS = {
     "reverse_questions": (1, "20a7ddc13faa"),
     "required_parts": (1, "c7d8d0aae725"),
-    "claims": (1, "f9c4aec3ebb0"),
+    "claims": (2, "d885d7518d40"),
     "verify_support": (1, "8c1c27a69b04"),
     "verify_coverage": (1, "22ae2e640a99"),
     "verify_precision": (1, "1220c32dc7d4"),

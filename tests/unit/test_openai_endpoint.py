@@ -11,9 +11,15 @@ from tests.app_server import app_server
 from tests.freeing import TEXT, is_freed_at_once
 from tests.servers import free_port
 from tests.timing import Hours
-from tracescore.errors import UsageError
-from tracescore.net.openai_endpoint import PERMANENT, TRANSIENT, CallFailed, Cause, Circuit, Endpoint
+from tracescore.config import OpenAIEmbedderConfig
+from tracescore.config.types import Secret
+from tracescore.net.openai_endpoint import PERMANENT, TRANSIENT, CallFailed, Circuit, Endpoint
+from tracescore.net.provider_errors import Cause
 from tracescore.runtime import gather, gather_pair
+
+
+def _settings(url: str, **given: object) -> OpenAIEmbedderConfig:
+    return OpenAIEmbedderConfig(**{"kind": "openai", "model": "m", "base_url": url, "max_concurrency": 1, **given})
 
 
 class Time:
@@ -96,7 +102,7 @@ def test_stragglers_do_not_lengthen_the_hold(clock: Time) -> None:
 
 @pytest.mark.anyio
 async def test_a_body_that_is_no_json_is_a_failed_call_that_does_not_repeat_it() -> None:
-    endpoint = Endpoint("http://127.0.0.1:1/v1/embeddings", "", 1.0, 1, 0, "embedder")
+    endpoint = Endpoint(_settings("http://127.0.0.1:1/v1/embeddings", timeout="1s", max_retries=0), "", "embedder")
     with pytest.raises(CallFailed) as raised:
         await endpoint.post({"input": "secret \ud83d"}, float("inf"), lambda _outcome, _seconds: None)
     assert str(raised.value) == "rejected: the request cannot be written as JSON"
@@ -111,9 +117,12 @@ async def test_what_is_asked_on_loopback_and_its_key_go_past_every_proxy(
     with app_server() as proxy, app_server() as asked:
         for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
             monkeypatch.setenv(name, proxy.url)
+        monkeypatch.setenv("JUDGE_KEY", "key")
         for name in ("no_proxy", "NO_PROXY"):
             monkeypatch.setenv(name, "")
-        endpoint = Endpoint(asked.url.replace("127.0.0.1", host), "key", 5.0, 1, 0, "judge")
+        endpoint = Endpoint(
+            _settings(asked.url.replace("127.0.0.1", host), max_retries=0, api_key=Secret(env="JUDGE_KEY")), "", "judge"
+        )
         await endpoint.post({}, float("inf"), lambda _outcome, _seconds: None)
         await endpoint.close()
     assert (len(asked.asked), proxy.asked) == (1, [])
@@ -122,7 +131,9 @@ async def test_what_is_asked_on_loopback_and_its_key_go_past_every_proxy(
 @pytest.mark.anyio
 async def test_a_request_that_reached_nobody_is_freed_at_once() -> None:
     hours = Hours()
-    endpoint = Endpoint(f"http://127.0.0.1:{free_port()}", "", 1.0, 1, 1, "judge", hours.timing)
+    endpoint = Endpoint(
+        _settings(f"http://127.0.0.1:{free_port()}", timeout="1s", max_retries=1), "", "judge", hours.timing
+    )
 
     async def call() -> None:
         with suppress(CallFailed):
@@ -136,7 +147,7 @@ async def test_a_request_that_reached_nobody_is_freed_at_once() -> None:
 @pytest.mark.anyio
 async def test_a_request_that_may_not_be_repeated_in_time_is_freed_at_once() -> None:
     hours = Hours()
-    endpoint = Endpoint("http://127.0.0.1:1", "", 1.0, 1, 1, "judge", hours.timing)
+    endpoint = Endpoint(_settings("http://127.0.0.1:1", timeout="1s", max_retries=1), "", "judge", hours.timing)
     endpoint.circuit.state, endpoint.circuit._until = "open", float("inf")
 
     async def call() -> None:
@@ -162,9 +173,3 @@ async def test_the_first_error_cancels_the_rest_and_is_raised_by_itself() -> Non
         await gather_pair(slow, fails)
     assert finished == []
     assert await gather([]) == []
-
-
-@pytest.mark.parametrize("url", ["http://256.256.1.1/v1", "http://-\u00fc-/v1"])
-def test_an_address_that_is_none_is_told_with_its_setting(url: str) -> None:
-    with pytest.raises(UsageError, match=r"^judge\.base_url: [^\n]+$"):
-        Endpoint(url, "", 1.0, 1, 0, "judge")

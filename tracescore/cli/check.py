@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
-from urllib.parse import urlsplit
 
 import typer
 
@@ -98,8 +97,7 @@ async def _embed(embedder: Embedder) -> None:
 
 
 def _where(settings: JudgeConfig | EmbedderConfig) -> str:
-    """Where a judge or an embedder is asked; credentials that stand in its URL are not shown."""
+    """Where a judge or an embedder is asked."""
     if settings.kind != "openai":
         return "in this process"
-    url = urlsplit(settings.base_url)
-    return f"at {url.scheme}://{url.netloc.rpartition('@')[2]}{url.path}"
+    return f"at {settings.where}"

@@ -10,6 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from tracescore import __version__
+from tracescore.cli.agree import agree
 from tracescore.cli.anchors import anchors
 from tracescore.cli.baseline import baseline
 from tracescore.cli.calibrate import calibrate
@@ -29,7 +30,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Scores live RAG traces and publishes the scores as Prometheus gauges and on the traces themselves.",
 )
-for command in (serve, check, inspect, score, baseline, anchors, labels, calibrate, demo):  # in the order of the help
+for command in (
+    serve,
+    check,
+    inspect,
+    score,
+    agree,
+    baseline,
+    anchors,
+    labels,
+    calibrate,
+    demo,
+):  # in the order of the help
     app.command()(command)
 app.add_typer(gold, name="gold")
 

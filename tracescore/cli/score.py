@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
-import itertools
 import logging
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import orjson
 import typer
@@ -19,18 +18,15 @@ import typer
 from tracescore import logs
 from tracescore.cli.options import ConfigPath, configured, lines_of, print_json
 from tracescore.cli.running import run_async
+from tracescore.cli.score_rows import ScoreRow, already_scored, read_rows
 from tracescore.errors import UsageError
-from tracescore.model import MEASURES, Evaluation, Interaction, Message, Score, State
+from tracescore.model import MEASURES, Evaluation, Measure, Result, Score, Usage
 from tracescore.runtime import gather
 
 if TYPE_CHECKING:
     from tracescore.config import Config
-    from tracescore.evaluators import Evaluator
-    from tracescore.judge.operations import Judge
 
 _HELP = "A line each: question, answer, contexts?, reference?, history?"
-_KEYS = ("question", "answer", "contexts", "reference", "history")
-"""What is read of a line; other keys are passed through."""
 _GROUP = 32
 """Rows scored side by side; the judge bounds its own concurrency."""
 
@@ -38,137 +34,157 @@ _GROUP = 32
 def score(
     file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help=_HELP)],
     config: ConfigPath = None,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045 - typer reads the annotation at run time
+        typer.Option("--out", "-o", metavar="OUT.jsonl", help="Where the rows go, instead of standard output."),
+    ] = None,
+    *,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Keep the rows that OUT.jsonl has, score the others.")
+    ] = False,
+    max_cost: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--max-cost", metavar="MONEY", min=0.0, help="Stop before more is spent, by judge.price."),
+    ] = None,
 ) -> None:
     """Scores a file of questions and answers: one JSON line in, the same with its scores out."""
     logs.to_stderr(logging.WARNING)
     settings = configured(config)
-    lines = lines_of(file)
+    if resume and out is None:
+        raise UsageError("--resume: name the file to go on with, as --out OUT.jsonl")
+    if max_cost is not None and (settings.judge.kind == "embedded" or settings.judge.price is None):
+        raise UsageError("--max-cost: set judge.price; without it nobody knows what is spent")
     refused: list[UsageError] = []
-    run_async(partial(_score, lines, settings, refused.append))
+    rows = list(read_rows(lines_of(file), refused.append))
+    run = _Run(settings, rows, out, max_cost)
+    run_async(partial(run.score, resume=resume))
     for refusal in refused:
         sys.stderr.write(f"{file}: {refusal}\n")
     if refused:
         raise typer.Exit(2)
+    if run.stopped:
+        raise typer.Exit(1)
 
 
-async def _score(lines: list[bytes], config: Config, refuse: Callable[[UsageError], None]) -> None:
-    from prometheus_client import CollectorRegistry
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from tracescore.pipeline.scorer import Scorer
-    from tracescore.redaction import Redactor
-
-    registry = CollectorRegistry()
-    scorer, redactor = Scorer(config, MEASURES, registry), Redactor(config.redaction, registry)
-    try:
-        await scorer.judge.probe()
-        with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
-            task = progress.add_task("scoring", total=len(lines))
-            async for row in _scored(lines, scorer.evaluators, scorer.judge, refuse, redactor.interaction):
-                print_json(row)
-                progress.advance(task)
-    finally:
-        await scorer.close()
+def _say(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
-def _interaction_of(line: str | bytes, number: int) -> tuple[dict[str, Any], Interaction]:
-    """One line of a score file as given, and as an interaction; UsageError says what is wrong with it.
+class _Run:
+    """One run over the rows. `stopped`: money ended it."""
 
-    Keys: question, answer, contexts (list of texts, or one), reference, history (list of {role, content}).
-    """
-    try:
-        row = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        raise UsageError(f"line {number}: is not JSON: {error}") from None
-    if not isinstance(row, dict):
-        raise UsageError(f"line {number}: an object with question and answer expected; got {type(row).__name__}")
-    _check_spelling(row, number)
-    question, answer, reference = (_text(row, key, number) for key in ("question", "answer", "reference"))
-    contexts = row.get("contexts") or []
-    contexts = [contexts] if isinstance(contexts, str) else contexts
-    if not isinstance(contexts, list) or not all(isinstance(context, str) for context in contexts):
-        raise UsageError(f"line {number}: contexts: a list of texts expected; got {type(row['contexts']).__name__}")
-    contexts = tuple(context for context in contexts if context.strip())
-    state: State = "complete"
-    if question is None or not question.strip():
-        question, state = None, "no_question"
-    elif answer is None:
-        state = "no_answer"
-    elif not contexts:
-        state = "no_contexts"
-    return row, Interaction(
-        trace_id="",
-        span_id=f"line-{number}",
-        state=state,
-        question=question,
-        answer=answer,
-        contexts=contexts,
-        context_source="retrieval" if contexts else "none",
-        history=_history(row, number),
-        reference=reference,
-    )
+    def __init__(self, config: Config, rows: Sequence[ScoreRow], out: Path | None, max_cost: float | None) -> None:
+        self._config = config
+        self._rows = rows
+        self._out = out
+        self._max_cost = max_cost
+        self._spent = 0.0
+        self._paid_rows = 0
+        self._known: dict[bytes, Result] = {}
+        self.stopped = False
+        restricted = "measures" in config.model_fields_set
+        self._measures: tuple[Measure, ...] = config.measures if restricted else MEASURES
 
+    async def score(self, *, resume: bool) -> None:
+        """Asks the judge whether it can do the work, says what is ahead, and scores the rows in their order."""
+        from prometheus_client import CollectorRegistry
 
-def _check_spelling(row: Mapping[str, Any], number: int) -> None:
-    """Raises UsageError for a key that is nearly one that the line lacks; a name such as question_id is another's."""
-    lacking = [key for key in _KEYS if key not in row]
-    for key in row:
-        near = difflib.get_close_matches(key.lower(), lacking, n=1, cutoff=0.8) if key.isalpha() else ()
-        if key not in _KEYS and near:
-            raise UsageError(f"line {number}: {key}: unknown key; did you mean '{near[0]}'?")
+        from tracescore.cli.score_report import Means, estimate
+        from tracescore.pipeline.scorer import Scorer
+        from tracescore.redaction import Redactor
 
+        registry = CollectorRegistry()
+        scorer, redactor = Scorer(self._config, self._measures, registry), Redactor(self._config.redaction, registry)
+        try:
+            rows = self._left(scorer.judge.name, resume=resume)
+            found = await scorer.judge.probe()
+            judge = self._config.judge
+            where = "in this process" if judge.kind == "embedded" else f"at {judge.where}: {found}"
+            _say(f"judge {scorer.judge.name} {where}")
+            different = {row.key: row.interaction for row in rows}
+            _say(estimate(list(different.values()), len(rows), self._measures, judge))
+            means = Means()
+            await self._score_all(rows, scorer, redactor.interaction, means.add)
+            for line in means.table():
+                _say(line)
+        finally:
+            await scorer.close()
 
-def _text(row: Mapping[str, Any], key: str, number: int) -> str | None:
-    value = row.get(key)
-    if value is not None and not isinstance(value, str):
-        raise UsageError(f"line {number}: {key}: text expected; got {type(value).__name__}")
-    return value
-
-
-def _history(row: Mapping[str, Any], number: int) -> tuple[Message, ...]:
-    turns = row.get("history") or []
-    if not isinstance(turns, list):
-        raise UsageError(f"line {number}: history: a list of turns expected; got {type(turns).__name__}")
-    messages = []
-    for turn in turns:
-        role = turn.get("role") if isinstance(turn, dict) else None
-        text = turn.get("content", turn.get("text")) if isinstance(turn, dict) else None
-        if role not in {"user", "assistant"} or not isinstance(text, str):
-            raise UsageError(f"line {number}: history: turns of {{role: user|assistant, content: text}} expected")
-        messages.append(Message(role, text))
-    return tuple(messages)
-
-
-async def _scored(
-    lines: Iterable[bytes],
-    evaluators: Sequence[Evaluator],
-    judge: Judge,
-    refuse: Callable[[UsageError], None],
-    redacted: Callable[[Interaction], Interaction],
-) -> AsyncIterator[dict[str, Any]]:
-    """The rows of a score file in their order, each with `scores` and `usage` added.
-
-    What is scored is what `redacted` leaves; the rows themselves stay as they are. A broken line goes to `refuse` and
-    does not stop the rest. Rows are scored in groups, those of a group side by side.
-    """
-    from tracescore.evaluators import evaluate_all
-
-    rows = _rows(lines, refuse)
-    while group := list(itertools.islice(rows, _GROUP)):
-        jobs = [partial(evaluate_all, redacted(interaction), evaluators, judge, time.time) for _, interaction in group]
-        for (row, _), result in zip(group, await gather(jobs), strict=True):
-            scores = {evaluation.measure: _shown(evaluation) for evaluation in result.evaluations}
-            yield {**row, "scores": scores, "judge": result.judge, "usage": dataclasses.asdict(result.usage)}
-
-
-def _rows(lines: Iterable[bytes], refuse: Callable[[UsageError], None]) -> Iterator[tuple[dict[str, Any], Interaction]]:
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
+    def _left(self, judge: str, *, resume: bool) -> list[ScoreRow]:
+        """The rows that are not in the output yet, which begins anew unless this run resumes."""
+        if self._out is not None and not resume:
             try:
-                yield _interaction_of(line, number)
-            except UsageError as error:
-                refuse(error)
+                self._out.write_bytes(b"")
+            except OSError as error:
+                raise UsageError(f"{self._out}: cannot be written: {error.strerror}") from None
+        done = already_scored(self._out, judge) if self._out is not None and resume else Counter[bytes]()
+        left = []
+        for row in self._rows:
+            if done[row.key] > 0:
+                done[row.key] -= 1
+            else:
+                left.append(row)
+        return left
+
+    async def _score_all(
+        self,
+        rows: Sequence[ScoreRow],
+        scorer: Any,
+        redacted: Callable[[Any], Any],
+        add: Callable[[dict[str, Any]], None],
+    ) -> None:
+        from rich.console import Console
+        from rich.progress import Progress
+
+        from tracescore.evaluators import evaluate_all
+
+        at, times = 0, Counter(row.key for row in rows)
+        with Progress(console=Console(stderr=True), disable=not sys.stderr.isatty()) as progress:
+            task = progress.add_task("scoring", total=len(rows))
+            while at < len(rows):
+                group = rows[at : at + self._affordable()]
+                if not group:
+                    self.stopped = True
+                    _say(f"stopped after {at} rows: {self._spent:.4g} of --max-cost {self._max_cost:g} is spent")
+                    return
+                new = {row.key: row for row in group if row.key not in self._known}
+                jobs = [
+                    partial(evaluate_all, redacted(row.interaction), scorer.evaluators, scorer.judge, time.time)
+                    for row in new.values()
+                ]
+                results = await gather(jobs)
+                self._known |= dict(zip(new, results, strict=True))
+                self._paid_rows += len(new)
+                self._spent += sum(result.usage.cost or 0.0 for result in results)
+                for row in group:
+                    add(self._write(row, asked=new.pop(row.key, None) is not None))
+                for row in group:
+                    if times[row.key] == 1:
+                        self._known.pop(row.key, None)
+                at += len(group)
+                progress.advance(task, len(group))
+
+    def _affordable(self) -> int:
+        """Rows that the next group may have: as many as the money left pays for, at the cost of those so far."""
+        if self._max_cost is None:
+            return _GROUP
+        if not self._paid_rows:
+            return 1 if self._max_cost > 0 else 0
+        each = self._spent / self._paid_rows
+        return _GROUP if each == 0 else max(0, min(_GROUP, int((self._max_cost - self._spent) / each)))
+
+    def _write(self, row: ScoreRow, *, asked: bool) -> dict[str, Any]:
+        """Writes a row with its scores, which it returns; one that equals an earlier row has cost nothing."""
+        result = self._known[row.key]
+        scores: dict[str, Any] = {evaluation.measure: _shown(evaluation) for evaluation in result.evaluations}
+        usage = dataclasses.asdict(result.usage if asked else Usage(cost=None if result.usage.cost is None else 0.0))
+        line = {**row.given, "scores": scores, "judge": result.judge, "usage": usage}
+        if self._out is None:
+            print_json(line)
+        else:
+            with self._out.open("ab") as file:
+                file.write(orjson.dumps(line) + b"\n")
+        return scores
 
 
 def _shown(evaluation: Evaluation) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tracescore.config.types import Duration, Secret, Section, Url
+from tracescore.config.openai_endpoint import OpenAIEndpointConfig
+from tracescore.config.types import Duration, Section
 
 
 class MiniLMEmbedderConfig(Section):
@@ -23,16 +24,12 @@ class SentenceTransformersEmbedderConfig(Section):
     threads: int = Field(default=1, ge=1)
 
 
-class OpenAIEmbedderConfig(Section):
+class OpenAIEmbedderConfig(OpenAIEndpointConfig):
     """Any endpoint that speaks the OpenAI embeddings API."""
 
     kind: Literal["openai"]
-    model: str = Field(min_length=1)
-    base_url: Url = "https://api.openai.com/v1"
-    api_key: Secret | None = None
     timeout: Duration = 30.0
     max_concurrency: int = Field(default=8, ge=1)
-    max_retries: int = Field(default=4, ge=0)
 
 
 EmbedderConfig = Annotated[

@@ -4,7 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from tracescore.config.types import Duration, Secret, Section, Url
+from tracescore.config.openai_endpoint import OpenAIEndpointConfig
+from tracescore.config.types import Duration, Section
+
+_INSTRUCTIONS = 900
+"""Tokens of the longest prompt, its data excluded."""
 
 
 class PriceConfig(Section):
@@ -28,26 +32,26 @@ class EmbeddedJudgeConfig(Section):
         return self.name
 
 
-class OpenAIJudgeConfig(Section):
+class OpenAIJudgeConfig(OpenAIEndpointConfig):
     """Any endpoint that speaks the OpenAI chat completions API."""
 
     kind: Literal["openai"]
-    model: str = Field(min_length=1)
     name: str | None = Field(default=None, min_length=1, max_length=64)
     """The `judge` label; the model's name when not given."""
-    base_url: Url = "https://api.openai.com/v1"
-    api_key: Secret | None = None
-    timeout: Duration = 60.0
-    """Of one call."""
     deadline: Duration = 300.0
     """Of one interaction, retries included."""
-    max_concurrency: int = Field(default=16, ge=1)
-    max_retries: int = Field(default=4, ge=0)
+    context: int | None = Field(default=None, ge=2_048)
+    """Tokens that the model reads and writes in one request, where that is less than 32,000 (a local server)."""
     max_input_tokens: int = Field(default=24_000, ge=1_000)
-    """Evidence beyond this is verified window by window."""
+    """Evidence beyond this is verified window by window; a smaller `context` lowers it."""
     price: PriceConfig | None = None
-    parameters: dict[str, float | int | str | bool] = Field(default_factory=dict)
-    """Sent with every call as they are (temperature, seed, reasoning_effort, ...)."""
+
+    @property
+    def max_input(self) -> int:
+        """Tokens of texts per request: with instructions and a reply, they fit in the context."""
+        if self.context is None:
+            return self.max_input_tokens
+        return min(self.max_input_tokens, (self.context - _INSTRUCTIONS) * 2 // 3)
 
     @property
     def known_as(self) -> str:

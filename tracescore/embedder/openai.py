@@ -1,5 +1,7 @@
 """Vectors from any endpoint that speaks the OpenAI embeddings API."""
 
+import base64
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, get_args
@@ -11,12 +13,15 @@ from tracescore.config import OpenAIEmbedderConfig
 from tracescore.embedder.identity import PROBE, Identity
 from tracescore.errors import EmbedderError
 from tracescore.formulas import Vector
-from tracescore.net.openai_endpoint import CallFailed, Cause, Endpoint
+from tracescore.net.openai_endpoint import CallFailed, Endpoint
+from tracescore.net.provider_errors import Cause
 from tracescore.net.retry import REAL_TIME, Timing
 from tracescore.runtime import gather
 
 _BATCH = 127
-"""Texts per request, beside PROBE; endpoints take between 96 and 2,048."""
+"""Texts per request beside PROBE; endpoints take between 32 and 2,048, and say so."""
+_ABOUT_BATCHES = re.compile(r"batch|inputs?\b|array|list|items|requests")
+_WHOLE = re.compile(r"(?<![\d.])\d{1,5}(?![\d.]*\d)")
 _STEADY = 5
 """Replies in a row after which another model counts as a change, as gateways flip between models for single calls."""
 
@@ -28,13 +33,11 @@ class OpenAIEmbedder:
     """
 
     def __init__(self, settings: OpenAIEmbedderConfig, registry: CollectorRegistry, timing: Timing = REAL_TIME) -> None:
-        key = settings.api_key.read("embedder.api_key") if settings.api_key else ""
         self._model = settings.model
         self._patience = settings.timeout * (settings.max_retries + 1)
-        url = settings.base_url.rstrip("/") + "/embeddings"
-        self._endpoint = Endpoint(
-            url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "embedder", timing
-        )
+        self._endpoint = Endpoint(settings, "/embeddings", "embedder", timing)
+        self._parameters = settings.body
+        self._most = _BATCH
         self._clock = timing.clock
         self._requests = Counter(
             "tracescore_embedder_requests",
@@ -66,21 +69,33 @@ class OpenAIEmbedder:
         if any(not text.strip() for text in texts):
             raise EmbedderError("a blank text has no vector")
         distinct = list(dict.fromkeys(texts))
-        batches = [distinct[start : start + _BATCH] for start in range(0, len(distinct), _BATCH)]
         try:
-            rows = await gather([partial(self._batch, batch) for batch in batches])
+            rows = await self._batches(distinct)
         except CallFailed as failure:
             raise EmbedderError(f"embedder {failure}") from None
         index = {text: row for row, text in enumerate(distinct)}
         vectors: Vector = np.concatenate(rows) if rows else np.empty((0, 0))
         return vectors[[index[text] for text in texts]]
 
+    async def _batches(self, texts: Sequence[str]) -> list[Vector]:
+        """The rows of the texts; a limit that the endpoint names is kept from then on."""
+        most = self._most
+        batches = [texts[start : start + most] for start in range(0, len(texts), most)]
+        try:
+            return await gather([partial(self._batch, batch) for batch in batches])
+        except CallFailed as failure:
+            limit = _limit(failure.said, most + 1)
+            if failure.cause not in {"rejected", "too_long"} or limit is None:
+                raise
+        self._most = min(self._most, limit - 1)  # PROBE takes a place
+        return await self._batches(texts)
+
     async def close(self) -> None:
         """Releases connections; may be called twice."""
         await self._endpoint.close()
 
     async def _batch(self, texts: Sequence[str]) -> Vector:
-        body = {"model": self._model, "input": [*texts, PROBE], "encoding_format": "float"}
+        body = {"model": self._model, "input": [*texts, PROBE], "encoding_format": "float"} | self._parameters
         payload = await self._endpoint.post(body, self._clock() + self._patience, self._observe)
         vectors = _vectors(payload, len(texts) + 1)
         self._recognise(Identity.of(vectors[-1]))
@@ -104,13 +119,28 @@ class OpenAIEmbedder:
         self._requests.labels(outcome).inc()
 
 
+def _limit(said: str, sent: int) -> int | None:
+    """The number of texts per request that a refusal names, if it is less than were sent; at least 2."""
+    if not _ABOUT_BATCHES.search(said):
+        return None
+    named = [int(number) for number in _WHOLE.findall(said)]
+    return max((number for number in named if 2 <= number < sent), default=None)
+
+
+def _floats(embedding: Any) -> Any:
+    """An embedding as numbers; some servers send little-endian float32 in base64, whatever was asked for."""
+    if not isinstance(embedding, str):
+        return embedding
+    return np.frombuffer(base64.b64decode(embedding, validate=True), dtype="<f4")
+
+
 def _vectors(payload: Mapping[str, Any], count: int) -> Vector:
     """The rows of a reply in the order of their indexes; EmbedderError unless there are `count` proper ones."""
     data = payload.get("data")
     rows = data if isinstance(data, list) else []
     try:
         ordered = sorted(rows, key=lambda row: int(row["index"]))
-        vectors = np.array([row["embedding"] for row in ordered], dtype=np.float64)
+        vectors = np.array([_floats(row["embedding"]) for row in ordered], dtype=np.float64)
     except (KeyError, TypeError, ValueError):
         raise EmbedderError("the reply holds no vectors of one length") from None
     if [row["index"] for row in ordered] != list(range(count)) or vectors.ndim != 2 or vectors.shape[1] == 0:

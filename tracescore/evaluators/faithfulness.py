@@ -15,7 +15,8 @@ class Faithfulness:
     """Claims of the answer that the contexts support, over all claims submitted; a graded one counts its credit.
 
     `details["contradicted"]` is the share of claims that the contexts contradict, `details["windows"]` how many
-    different parts of them claims were judged against: 1 where the judge reads all of them at once. An answer
+    different parts of them claims were judged against: 1 where the judge reads all of them at once, and
+    `details["uncovered"]` how many sentences of the answer the judge passed over, asked again or not. An answer
     that evades claims nothing about the world and is Unscored(`abstained`); whether it evades is the same question,
     asked once, that answer_relevancy asks, so `n` should be the same.
     """
@@ -43,9 +44,10 @@ class Faithfulness:
             Item("claim", claim, verdict.value, verdict.quote, verdict.credit) if verdict else Item("claim", claim)
             for claim, verdict in zip(claims, verdicts, strict=True)
         )
-        return self._of(items, windows=len({verdict.window for verdict in verdicts if verdict}))
+        windows = len({verdict.window for verdict in verdicts if verdict})
+        return self._of(items, {"windows": windows, "uncovered": claims.uncovered})
 
-    def _of(self, items: tuple[Item, ...], windows: int) -> Evaluation:
+    def _of(self, items: tuple[Item, ...], beside: dict[str, float]) -> Evaluation:
         count = len(items)
         supported = math.fsum(item.credit or 0.0 for item in items)
         contradicted = sum(item.verdict == "contradicted" for item in items)
@@ -57,5 +59,5 @@ class Faithfulness:
         value = formulas.faithfulness(supported, count)
         if value is None:
             return Unscored(self.measure, "no_claims")
-        details = {"contradicted": contradicted / count, "claims": count, "windows": windows}
+        details = {"contradicted": contradicted / count, "claims": count, **beside}
         return Score(self.measure, value, items=items, details=details)

@@ -6,7 +6,7 @@ a refusal is final. Each request that was not cancelled is counted under exactly
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, Literal, TypeVar, get_args
@@ -18,7 +18,8 @@ from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
 from tracescore.judge.prompt import OPERATIONS, Operation, Prompt, tokens
 from tracescore.judge.replies import parse
 from tracescore.model import FailReason, Usage
-from tracescore.net.openai_endpoint import TRANSIENT, CallFailed, Cause, CircuitState, Endpoint
+from tracescore.net.openai_endpoint import TRANSIENT, CallFailed, CircuitState, Endpoint
+from tracescore.net.provider_errors import Cause
 
 T = TypeVar("T")
 
@@ -47,6 +48,8 @@ _REASONS: Mapping[Cause | Literal["ok"], FailReason] = {
     "too_long": "judge_input_too_long",
     "refused": "judge_refused",
 }
+_LEAST_ROOM = 256
+"""Tokens that a reply gets however full the context is by our estimate, which is an upper one."""
 MORE_ROOM = 4
 """By how much the output budget grows when a reply was cut off."""
 
@@ -56,8 +59,9 @@ class Dialect:
     """What the endpoint understands; found out by the probe, never by the model's name."""
 
     mode: Literal["json_schema", "json_object", "text"] = "json_schema"
-    limit: Literal["max_completion_tokens", "max_tokens"] = "max_completion_tokens"
+    limit: Literal["max_completion_tokens", "max_tokens"] | None = "max_completion_tokens"
     temperature: bool = True
+    system: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +172,11 @@ class Chat:
         self._metrics.watch(endpoint)
         self._room = 1
 
+    def more_room(self) -> bool:
+        """Replies get more room from now on; False where they have it already. For a model that thinks aloud."""
+        had, self._room = self._room, MORE_ROOM
+        return had < MORE_ROOM
+
     def spending(self) -> Spending:
         """An empty account; its cost stays None where no price is known."""
         return Spending(Usage(cost=None if self._settings.price is None else 0.0))
@@ -201,7 +210,8 @@ class Chat:
         return self._read(ask, payload, spending)
 
     def _body(self, ask: Ask[T]) -> dict[str, Any]:
-        body: dict[str, Any] = {"model": self._settings.model, "messages": ask.prompt.messages(ask.data)}
+        messages = ask.prompt.messages(ask.data, system=self.dialect.system)
+        body: dict[str, Any] = {"model": self._settings.model, "messages": messages}
         if self.dialect.mode == "json_schema":
             schema = {"name": ask.prompt.name, "strict": True, "schema": ask.prompt.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
@@ -209,14 +219,21 @@ class Chat:
             body["response_format"] = {"type": "json_object"}
         if self.dialect.temperature:
             body["temperature"] = 0
-        if not {"max_tokens", "max_completion_tokens"} & self._settings.parameters.keys():
-            body[self.dialect.limit] = ask.budget * self._room
-        return body | self._settings.parameters
+        parameters = self._settings.body
+        if self.dialect.limit and not {"max_tokens", "max_completion_tokens"} & parameters.keys():
+            body[self.dialect.limit] = self._budget(ask, messages)
+        return body | parameters
+
+    def _budget(self, ask: Ask[T], messages: Sequence[Mapping[str, str]]) -> int:
+        """Tokens for the reply: what was asked for, or what the context leaves."""
+        budget = ask.budget * self._room
+        if self._settings.context is None:
+            return budget
+        left = self._settings.context - sum(tokens(message["content"]) for message in messages)
+        return max(_LEAST_ROOM, min(budget, left))
 
     def _read(self, ask: Ask[T], payload: Mapping[str, Any], spending: Spending) -> T:
         """Reads a reply, and books it whatever it is worth."""
-        model = payload.get("model")
-        spending.models.append(model if isinstance(model, str) and model else self._settings.model)
         self._book(ask, payload, spending)
         outcome: str = "judge_unreadable"
         try:
@@ -225,6 +242,8 @@ class Chat:
                 self._metrics.repaired.labels(self._name).inc()
             value = ask.read(found)
             outcome = "ok"
+            model = payload.get("model")
+            spending.models.append(model if isinstance(model, str) and model else self._settings.model)
         except JudgeError as error:
             outcome = error.reason
             raise

@@ -14,9 +14,9 @@ from tracescore.embedder import Embedder
 from tracescore.embedder.identity import PROBE
 from tracescore.errors import EmbedderError, JudgeError
 from tracescore.judge.cache import Cache
-from tracescore.judge.chat import Chat
+from tracescore.judge.chat import Chat, Dialect
 from tracescore.judge.epoch import Epochs
-from tracescore.judge.probe import find_dialect
+from tracescore.judge.probe import Probe
 from tracescore.judge.prompt import PROMPTS
 from tracescore.judge.replies import Drop
 from tracescore.judge.session import OpenAISession, Shared
@@ -48,11 +48,7 @@ class OpenAIJudge:
         self._settings = settings
         self._name = settings.known_as
         self._probed = False
-        key = settings.api_key.read("judge.api_key") if settings.api_key else ""
-        url = settings.base_url.rstrip("/") + "/chat/completions"
-        self._endpoint = Endpoint(
-            url, key, settings.timeout, settings.max_concurrency, settings.max_retries, "judge", timing
-        )
+        self._endpoint = Endpoint(settings, "/chat/completions", "judge", timing)
         self._chat = Chat(settings, self._name, self._endpoint, registry)
         self._cache: Cache[tuple[Any, str]] = Cache(CACHE_SIZE)
         prompts = ".".join(str(prompt.version) for prompt in PROMPTS.values())
@@ -75,7 +71,7 @@ class OpenAIJudge:
             count_drop=self._count_drop,
             embedder=embedder,
             deadline=settings.deadline,
-            max_input=settings.max_input_tokens,
+            max_input=settings.max_input,
             clock=timing.clock,
         )
         if settings.price is None:
@@ -91,20 +87,25 @@ class OpenAIJudge:
         """Whether the last probe succeeded and the endpoint has answered since."""
         return self._probed and self._endpoint.circuit.state == "closed"
 
-    async def probe(self) -> None:
-        """Finds out what the endpoint understands and whether the model can judge; see `probe.py`."""
-        known = self._chat.dialect
+    async def probe(self) -> str:
+        """Finds out what the endpoint understands and whether the model can judge; see `probe.py`.
+
+        A form of reply that was given up before is tried again.
+        """
+        known, clock, settings = self._chat.dialect, self._shared.clock, self._settings
+        self._chat.dialect = Dialect()
         try:
-            deadline = self._shared.clock() + self._settings.deadline
-            spending = await find_dialect(self._chat, self._settings.max_input_tokens, deadline)
+            probe = Probe(self._chat, settings.max_input, settings.timeout, clock() + settings.deadline, clock)
+            probed = await probe.run()
         except JudgeError:
             self._probed, self._chat.dialect = False, known
             raise
-        self.epochs.note(spending.models[-1])
+        self.epochs.note(probed.model)
         await self._ask_embedder()
         self._probed = True
         if self._chat.dialect != known:
             _log.info('event=judge_dialect judge="%s" mode=%s', self._name, self._chat.dialect.mode)
+        return probed.report(settings.price)
 
     def session(self, key: str, *, remembered: bool = True) -> OpenAISession:
         """Operations for the interaction named `key`; its deadline begins now."""

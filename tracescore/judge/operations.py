@@ -6,10 +6,10 @@ its text, and each with a quote that has been checked to stand in the evidence.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, Self
 
 from tracescore.errors import JudgeError
 from tracescore.judge.epoch import Epochs
@@ -88,6 +88,22 @@ class Verdict:
         return CREDITS.get(self.value, 0.0) if self.grade is None else self.grade
 
 
+class Claims(tuple[str, ...]):  # noqa: SLOT001 - a tuple with slots cannot have fields
+    """The claims of a text, in order.
+
+    `uncovered` counts the sentences of which the judge, asked again, said neither what they claim nor that they claim
+    nothing.
+    """
+
+    uncovered: int
+
+    def __new__(cls, texts: Iterable[str] = (), uncovered: int = 0) -> Self:
+        """`texts` without repetitions."""
+        claims = super().__new__(cls, dict.fromkeys(texts))
+        claims.uncovered = uncovered
+        return claims
+
+
 class Session(Protocol):
     """The operations, bound to one interaction: its seed, its deadline, its usage.
 
@@ -120,7 +136,7 @@ class Session(Protocol):
         """What `question` asks for, resolved against `history`. Never sees the answer."""
         ...
 
-    async def claims(self, question: str, text: str) -> tuple[str, ...]:
+    async def claims(self, question: str, text: str) -> Claims:
         """The checkable statements of `text`, in its own language; the question only resolves references."""
         ...
 
@@ -152,8 +168,11 @@ class Judge(Protocol):
         """What tells one epoch from the next; None for a judge that changes only with its name."""
         ...
 
-    async def probe(self) -> None:
-        """Asks for something known; JudgeUnreachable when it is not there, JudgeUnfit when it cannot do the work."""
+    async def probe(self) -> str | None:
+        """Asks for something known, and says in a line what was found, if there is anything to say.
+
+        JudgeUnreachable when it is not there, JudgeUnfit when it cannot do the work.
+        """
         ...
 
     def session(self, key: str, *, remembered: bool = True) -> Session:

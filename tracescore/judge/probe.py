@@ -1,25 +1,35 @@
 """Finds out what a judge understands and whether it can do the work, by asking instead of knowing model names.
 
-One question with a known answer does it all: four statements, about code words at either end of a long text.
-It fails for a runtime that cuts long prompts, for a model that cannot keep to the form, and for one that finds
-everything supported.
+A question with a known answer does it all: four statements, about code words at either end of a text. It is asked of
+a short text until the endpoint is understood, and then once of one as long as windows of evidence will be. It fails for
+a runtime that cuts long prompts, for a model that cannot keep to the form, and for one that finds everything supported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from tracescore.config.judge import PriceConfig
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
-from tracescore.judge.chat import Ask, Chat, Dialect, Rejected, Spending
+from tracescore.judge.chat import MORE_ROOM, Ask, Chat, Dialect, Rejected
 from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.prompt import VERIFY
-from tracescore.judge.replies import Drop, Quotable, read_verdicts
+from tracescore.judge.quotes import Quotable
+from tracescore.judge.replies import Drop, read_verdicts
 
-LENGTH = 6_000
-"""Tokens of the long text: more than the 2,048 or 4,096 to which local runtimes cut by default."""
+SHORT, LENGTH = 300, 6_000
+"""Tokens of the texts: cheap even where a processor does the work, and more than the 2,048 or 4,096 to which local
+runtimes cut by default."""
+_CALLS, _READ, _WRITTEN = 5, 8_000, 800
+"""Of a typical interaction scored cold: requests, tokens in (with 3,000 of passages) and tokens out."""
+_ROOM = 512
+"""Tokens for the reply: four verdicts need about 200. A model that thinks aloud gets more where there is time."""
+_TRIES = 2
+"""Failures of a form of reply before a poorer one is tried: one page of HTML says nothing about a server."""
 
 _FILLER = (
     "The reading room on floor {n} opens at nine and closes at six on working days.",
@@ -34,6 +44,8 @@ _STATEMENTS = {
     "s3": "The code word of locker 9 was changed in March.",
     "s4": "The code word of locker 3 is cinnamon.",
 }
+_EXPECTED = {"s1": _LAST, "s2": _LAST, "s3": "nothing about locker 9", "s4": _FIRST}
+"""What the text says, for people who want to see what the model failed at."""
 
 
 def long_text(size: int) -> list[str]:
@@ -42,34 +54,131 @@ def long_text(size: int) -> list[str]:
     return [_FIRST, *(" ".join(_FILLER).format(n=number) for number in range(count)), _LAST]
 
 
-async def find_dialect(chat: Chat, max_input: int, deadline: float) -> Spending:
-    """Leaves `chat` in the richest dialect, from its present one down, that works; returns what that has cost.
+@dataclass(frozen=True, slots=True)
+class ProbeReading:
+    """What one question took: the size of its text, seconds, and tokens in and out."""
 
-    `deadline` is by the clock of the endpoint.
-    Raises JudgeUnreachable when nothing answers, JudgeUnfit when no dialect works.
+    size: int
+    seconds: float
+    read: int
+    written: int
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What a probe found out. `model` is the one that answered last."""
+
+    model: str
+    mode: str
+    short: ProbeReading
+    long: ProbeReading
+
+    def report(self, price: PriceConfig | None) -> str:
+        """In a line: how fast it is, and what an interaction takes and costs at that speed."""
+        seconds = self.short.seconds * _CALLS + max(0.0, self._per_token) * max(0, _READ - _CALLS * self.short.read)
+        cost = None if price is None else (_READ * price.input + _WRITTEN * price.output) / 1e6
+        lowered = "" if self.mode == "json_schema" else " (json_schema does not work here)"
+        paid = "an unknown amount, judge.price is not set" if cost is None else f"{cost:.4g}"
+        return (
+            f"{self.model} answers in mode {self.mode}{lowered}, {self.long.read} tokens in {self.long.seconds:.1f} s; "
+            f"an interaction ({_CALLS} calls, about {_READ} tokens) takes {seconds:.0f} s, one call after the other, "
+            f"and costs {paid}"
+        )
+
+    @property
+    def _per_token(self) -> float:
+        more = self.long.read - self.short.read
+        return (self.long.seconds - self.short.seconds) / more if more > 0 else 0.0
+
+
+class Probe:
+    """One probe of one chat.
+
+    `max_input` are the tokens of text that requests will hold, `timeout` the seconds of one request, and `deadline` is
+    by `clock`, the clock of the endpoint.
     """
-    spending = chat.spending()
-    evidence = long_text(min(LENGTH, max_input // 2))
-    while True:
+
+    def __init__(self, chat: Chat, max_input: int, timeout: float, deadline: float, clock: Callable[[], float]) -> None:
+        self._chat = chat
+        self._max_input = max_input
+        self._timeout = timeout
+        self._deadline = deadline
+        self._clock = clock
+        self._spending = chat.spending()
+
+    async def run(self) -> Probed:
+        """Leaves the chat in the richest dialect that works.
+
+        Raises JudgeUnreachable when nothing answers, JudgeUnfit when no dialect works or long texts are too much.
+        """
+        short = await self._find(min(SHORT, self._max_input))
+        long = await self._long(short) if self._max_input > SHORT else short
+        return Probed(self._spending.models[-1], self._chat.dialect.mode, short, long)
+
+    async def _find(self, size: int) -> ProbeReading:
+        failures: Counter[str] = Counter()
+        wrong: JudgeError | None = None
+        while True:
+            started = self._clock()
+            try:
+                return await self._read(size)
+            except JudgeUnreachable:
+                raise
+            except JudgeError as error:
+                if error.reason == "judge_truncated" and self._more_room(self._clock() - started):
+                    continue
+                failures[self._chat.dialect.mode] += 1
+                if wrong is None and isinstance(error, _Wrong):
+                    wrong = error  # says more than that a poorer form of reply does not work either
+                if error.reason == "judge_unreadable" and failures[self._chat.dialect.mode] < _TRIES:
+                    continue
+                poorer = _poorer(self._chat.dialect, error)
+                if poorer is None:
+                    raise _unfit(wrong or error) from None
+                self._chat.dialect = poorer
+
+    async def _long(self, short: ProbeReading) -> ProbeReading:
+        """The one long reading; it is not begun where the short one says that there is no time for it."""
+        size = min(LENGTH, self._max_input)
+        speed = short.read / max(short.seconds, 1e-9)
+        slow = (
+            f"{short.read} tokens took {short.seconds:.0f} s, too slow for windows of {self._max_input} tokens "
+            f"within judge.timeout ({self._timeout:g} s); set judge.context to the window of the model, or a smaller "
+            "one, or raise judge.timeout"
+        )
+        if size / speed > 2 * self._timeout:
+            raise JudgeUnfit("judge_unfit", slow)
         try:
-            verdicts, _ = await chat.ask_once(_question(evidence, deadline), spending)
-            _check(verdicts)
-        except JudgeUnreachable:
-            raise
+            return await self._read(size)
+        except JudgeUnreachable as error:
+            if error.reason != "judge_timeout":
+                raise
+            raise JudgeUnfit("judge_unfit", slow) from None
         except JudgeError as error:
-            poorer = _poorer(chat.dialect, error)
-            if poorer is None:
-                raise _unfit(error) from None
-            chat.dialect = poorer
-        else:
-            return spending
+            if error.reason == "judge_truncated" and self._more_room(short.seconds):
+                return await self._long(short)
+            raise _unfit(error) from None
+
+    def _more_room(self, took: float) -> bool:
+        """Gives replies more room, unless writing that much would take too long."""
+        return took * MORE_ROOM <= self._timeout and self._chat.more_room()
+
+    async def _read(self, size: int) -> ProbeReading:
+        """One reading; a call that times out is not repeated, for it would be as slow again."""
+        usage, started = self._spending.usage, self._clock()
+        deadline = min(self._deadline, started + self._timeout)
+        verdicts, _ = await self._chat.ask_once(_question(long_text(size), deadline), self._spending)
+        _check(verdicts, size)
+        now = self._spending.usage
+        read, written = now.input_tokens - usage.input_tokens, now.output_tokens - usage.output_tokens
+        return ProbeReading(size, self._clock() - started, read, written)
 
 
 def _question(evidence: list[str], deadline: float) -> Ask[tuple[dict[str, Verdict], dict[str, Drop]]]:
     rows = [{"id": name, "text": text} for name, text in _STATEMENTS.items()]
     data: Mapping[str, Any] = {"evidence": evidence, "question": "", "statements": rows}
     read = partial(read_verdicts, ids=tuple(_STATEMENTS), evidence=Quotable(evidence), vocabulary=Vocabulary.SUPPORT)
-    return Ask("probe", VERIFY[Vocabulary.SUPPORT], data, "verdicts", read, 4_096, deadline)
+    return Ask("probe", VERIFY[Vocabulary.SUPPORT], data, "verdicts", read, _ROOM, deadline)
 
 
 def _poorer(dialect: Dialect, error: JudgeError) -> Dialect | None:
@@ -77,8 +186,10 @@ def _poorer(dialect: Dialect, error: JudgeError) -> Dialect | None:
     said = error.said if isinstance(error, Rejected) else ""
     if dialect.temperature and "temperature" in said:
         return replace(dialect, temperature=False)
-    if dialect.limit == "max_completion_tokens" and "max_completion_tokens" in said:
-        return replace(dialect, limit="max_tokens")
+    if dialect.limit is not None and dialect.limit in said:
+        return replace(dialect, limit="max_tokens" if dialect.limit == "max_completion_tokens" else None)
+    if dialect.system and ("system role" in said or "roles must alternate" in said or "developer instruction" in said):
+        return replace(dialect, system=False)
     # A key, an address or a model that is wrong is wrong in every dialect.
     if dialect.mode != "text" and (isinstance(error, Rejected | _Wrong) or error.reason == "judge_unreadable"):
         return replace(dialect, mode="json_object" if dialect.mode == "json_schema" else "text")
@@ -92,24 +203,29 @@ class _Wrong(JudgeUnfit):
         super().__init__("judge_unfit", detail)
 
 
-def _check(verdicts: Mapping[str, Verdict]) -> None:
-    """Raises `_Wrong` unless the verdicts are the known ones."""
+def _check(verdicts: Mapping[str, Verdict], size: int) -> None:
+    """Raises `_Wrong`, with the example, unless the verdicts are the known ones."""
     values = {name: verdict.value for name, verdict in verdicts.items()}
-    if values.get("s2") != "supported" or values.get("s4") != "supported":
-        end = "first" if values.get("s2") == "supported" else "last"
-        raise _Wrong(
-            f"did not find what the {end} lines of a text of about {LENGTH} tokens say; "
-            "give the model a larger context window or use another model"
-        )
-    if not {values.get("s1"), values.get("s3")} <= {"contradicted", "not_found"}:
-        raise _Wrong("found support for statements that are not in the text; use another model")
+    for name, supported in (("s2", True), ("s4", True), ("s1", False), ("s3", False)):
+        said = values.get(name, "")
+        if supported == (said == "supported") and said:
+            continue
+        shown = f'said "{said}"' if said else "gave no verdict with a quote"
+        example = f'{shown} on "{_STATEMENTS[name]}" where the text has: {_EXPECTED[name]}'
+        if supported and size > SHORT:
+            end = "last" if name == "s2" else "first"
+            raise _Wrong(
+                f"did not find what the {end} lines of a text of about {size} tokens say; set judge.context to the "
+                f"window of the model (it {example})"
+            )
+        raise _Wrong(f"the model is too weak for the work: it {example}; use another model")
 
 
 _ADVICE: Mapping[str, str] = {
     "judge_unreadable": "no reply in the form that was asked for; use a model that can write JSON",
-    "judge_truncated": "the reply was cut off; give the model a larger context window or less room to think",
+    "judge_truncated": "the reply was cut off; set judge.context to the window of the model, or let it think less",
     "judge_refused": "refused a harmless question; use another model",
-    "judge_input_too_long": "reads too little; use a model with a larger context window",
+    "judge_input_too_long": "reads too little; set judge.context to the window of the model, or use a larger one",
 }
 
 

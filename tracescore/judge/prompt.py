@@ -36,13 +36,16 @@ class Prompt:
     instructions: str
     schema: Mapping[str, Any]
 
-    def messages(self, data: Mapping[str, Any]) -> list[dict[str, str]]:
-        """The chat messages that put `data` (texts that are not trusted) under these instructions."""
+    def messages(self, data: Mapping[str, Any], *, system: bool = True) -> list[dict[str, str]]:
+        """The chat messages that put `data` (texts that are not trusted) under these instructions.
+
+        Without a `system` role, which some chat templates refuse, the instructions begin the user's message.
+        """
         code = f"{MARK}{secrets.token_hex(8)}"
-        return [
-            {"role": "system", "content": self.instructions},
-            {"role": "user", "content": f"DATA {code}\n{encode(data)}\nEND {code}"},
-        ]
+        block = f"DATA {code}\n{encode(data)}\nEND {code}"
+        if not system:
+            return [{"role": "user", "content": f"{self.instructions}\n\n{block}"}]
+        return [{"role": "system", "content": self.instructions}, {"role": "user", "content": block}]
 
 
 def encode(data: Mapping[str, Any]) -> str:
@@ -86,7 +89,8 @@ def _load(name: str, schema: Mapping[str, Any]) -> Prompt:
 
 REVERSE_QUESTIONS = _load("reverse_questions", _object(words=_TEXT, noncommittal={"type": "boolean"}, questions=_TEXTS))
 REQUIRED_PARTS = _load("required_parts", _object(standalone=_TEXT, parts=_TEXTS))
-CLAIMS = _load("claims", _object(claims={"type": "array", "items": _object(**{"from": _TEXT, "text": _TEXT})}))
+_CLAIM = _object(**{"from": _TEXT, "text": _TEXT})
+CLAIMS = _load("claims", _object(claims={"type": "array", "items": _CLAIM}, without=_TEXTS))
 VERIFY: Mapping[Vocabulary, Prompt] = {
     vocabulary: _load(f"verify_{vocabulary.name.lower()}", _verdicts(vocabulary)) for vocabulary in Vocabulary
 }

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from tracescore.errors import JudgeError
 from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
+from tracescore.judge.quotes import Quotable
+from tracescore.judge.scripts import is_translated
 
 MAX_REPLY = 400_000
 """Characters; a longer reply is not read."""
 
-Drop = Literal["missing", "unknown_id", "unknown_verdict", "conflicting", "evidence_unverified", "unanchored"]
-"""Why a statement came back without a verdict that counts; `unanchored` is a claim that no sentence makes."""
+Drop = Literal[
+    "missing", "unknown_id", "unknown_verdict", "conflicting", "evidence_unverified", "unanchored", "uncovered"
+]
+"""Why a statement came back without a verdict that counts; `unanchored` is a claim that no sentence makes, and
+`uncovered` a sentence of which the judge says nothing."""
 
 NEEDS_NO_QUOTE = frozenset({"contradicted", "not_found", "missing", "FP", "missed"})
 """Verdicts that give no credit; all others count only with a quote that stands in the evidence."""
@@ -133,6 +137,11 @@ def _objects(text: str) -> list[dict[str, Any]]:
 # ---------------------------------------------------------------- fields
 
 
+def _not_translated(texts: Sequence[str], source: str) -> None:
+    if is_translated(texts, source):
+        raise _unreadable("the reply is in another script than the text")
+
+
 def _text(value: Any, field: str) -> str:
     if not isinstance(value, str):
         raise _unreadable(f"{field}: a text expected; got {type(value).__name__}")
@@ -155,7 +164,7 @@ def read_questions(reply: Mapping[str, Any], answer: str, n: int) -> ReverseQues
     if noncommittal and not Quotable([answer]).holds(words):
         raise _unreadable("words: they do not stand in the answer")
     questions = _texts(reply.get("questions"), "questions")[:n]
-    check_script(questions, answer)
+    _not_translated(questions, answer)
     return ReverseQuestions(questions, noncommittal, words if noncommittal else "")
 
 
@@ -165,29 +174,49 @@ def read_parts(reply: Mapping[str, Any], question: str, history: Sequence[str]) 
     standalone = _text(reply.get("standalone", ""), "standalone") if history else question
     if not standalone:
         raise _unreadable("standalone: empty")
-    check_script((standalone, *parts), "\n".join((question, *history)))
+    _not_translated((standalone, *parts), "\n".join((question, *history)))
     return RequiredParts(parts, standalone)
 
 
-def read_claims(reply: Mapping[str, Any], sentences: Mapping[str, str]) -> tuple[tuple[str, ...], int]:
-    """Claims without repetitions, and how many were left out because no sentence of the text makes them."""
+class ReadClaims(NamedTuple):
+    """Claims without repetitions, how many were left out because no sentence makes them, and the ids left unread."""
+
+    texts: tuple[str, ...]
+    dropped: int
+    uncovered: tuple[str, ...]
+
+
+def read_claims(reply: Mapping[str, Any], sentences: Mapping[str, str], question: str = "") -> ReadClaims:
+    """See ReadClaims. An id is read when a claim is from its sentence, or when it is listed as without any.
+
+    A sentence without a letter or digit needs neither. Claims may be in the script of `question`, too.
+    """
     rows = reply.get("claims")
     if not isinstance(rows, list):
         raise _unreadable(f"claims: a list expected; got {type(rows).__name__}")
     claims: dict[str, None] = {}
     dropped = 0
+    covered = set(_ids(reply.get("without")))
     for row in rows:
         if not isinstance(row, dict):
             raise _unreadable(f"claims: objects expected; got {type(row).__name__}")
-        text = _text(row.get("text"), "claims.text")
-        if _id(row.get("from")) in sentences and text:
+        text, named = _text(row.get("text"), "claims.text"), sentences.keys() & set(_ids(row.get("from")))
+        if named and text:
             claims[text] = None
+            covered |= named
         else:
             dropped += 1
     if dropped and not claims:
         raise _unreadable("claims.from: no claim names a sentence of the text")
-    check_script(tuple(claims), "\n".join(sentences.values()))
-    return tuple(claims), dropped
+    _not_translated(tuple(claims), "\n".join((*sentences.values(), question)))
+    uncovered = (name for name, text in sentences.items() if name not in covered and any(map(str.isalnum, text)))
+    return ReadClaims(tuple(claims), dropped, tuple(uncovered))
+
+
+def _ids(value: Any) -> list[str]:
+    """Ids, from a list of them or from one text with commas."""
+    values = value.split(",") if isinstance(value, str) else value
+    return [_id(each) for each in values] if isinstance(values, list) else []
 
 
 def read_verdicts(
@@ -239,65 +268,3 @@ def _id(value: Any) -> str:
 
 def _folded(word: str) -> str:
     return re.sub(r"[\s_-]+", "_", word.strip().casefold())
-
-
-# ---------------------------------------------------------------- evidence and script
-
-_PLAIN = str.maketrans(
-    {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u2013": "-", "\u2014": "-", "\u2011": "-"}
-)
-_QUOTES = "\"'\u201c\u201d\u00ab\u00bb"
-_GAP = re.compile(r"\[?\.\.\.\]?|\[?\u2026\]?")
-
-
-def fold(text: str) -> str:
-    """`text` without the differences that copying makes: case, white space, width, kinds of quotes and dashes."""
-    return "".join(unicodedata.normalize("NFKC", text.translate(_PLAIN)).casefold().split())
-
-
-class Quotable:
-    """Texts that quotes are looked up in."""
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._folded = [fold(text) for text in texts]
-
-    def holds(self, quote: str) -> bool:
-        """Whether the quote stands in one of the texts, its pieces between ellipses in order; never when blank."""
-        pieces = [fold(piece) for piece in _GAP.split(quote.strip().strip(_QUOTES)) if piece.strip()]
-        if not any(character.isalnum() for piece in pieces for character in piece):
-            return False
-        return any(_in_order(pieces, text) for text in self._folded)
-
-
-def _in_order(pieces: Sequence[str], text: str) -> bool:
-    at = 0
-    for piece in pieces:
-        found = text.find(piece, at)
-        if found < 0:
-            return False
-        at = found + len(piece)
-    return True
-
-
-_EAST_ASIAN = {"HIRAGANA", "KATAKANA", "CJK", "HALFWIDTH", "FULLWIDTH", "KATAKANA-HIRAGANA", "IDEOGRAPHIC"}
-
-
-def _script(character: str) -> str:
-    """The script of a letter by the first word of its Unicode name; Han and kana count as one."""
-    script = unicodedata.name(character, "").partition(" ")[0]
-    return "EAST_ASIAN" if script in _EAST_ASIAN else script
-
-
-def check_script(texts: Sequence[str], source: str) -> None:
-    """Raises JudgeError when most letters of `texts` are of a script in which `source` has none: a translation."""
-    written = "".join(texts)
-    if written.isascii() and source.isascii():
-        return
-    counts: dict[str, int] = {}
-    for character in written:
-        if character.isalpha():
-            script = _script(character)
-            counts[script] = counts.get(script, 0) + 1
-    scripts = {_script(character) for character in set(source) if character.isalpha()}
-    if counts and scripts and max(counts, key=lambda script: counts[script]) not in scripts:
-        raise _unreadable("the reply is in another script than the text")

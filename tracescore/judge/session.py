@@ -17,6 +17,7 @@ from tracescore.judge.epoch import Epochs
 from tracescore.judge.operations import (
     MAX_EVIDENCE,
     MAX_TEXT,
+    Claims,
     RequiredParts,
     ReverseQuestions,
     Verdict,
@@ -112,29 +113,45 @@ class OpenAISession:
         )
         return await self._remembered(("required_parts", question, *((t["role"], t["text"]) for t in turns)), ask)
 
-    async def claims(self, question: str, text: str) -> tuple[str, ...]:
+    async def claims(self, question: str, text: str) -> Claims:
         """Remembered for the next text of the same wording. A long text is read in several requests."""
         check_length(text, most=MAX_TEXT)
         sentences = {f"t{number}": sentence for number, sentence in enumerate(split(text), 1)}
         if not sentences:
-            return ()
+            return Claims()
         calls = [partial(self._claims_of, question, batch) for batch in _text_batches(sentences)]
 
-        async def ask() -> tuple[str, ...]:
+        async def ask() -> Claims:
             found = await gather(calls)
-            return tuple(dict.fromkeys(claim for claims in found for claim in claims))
+            return Claims((claim for claims in found for claim in claims), sum(claims.uncovered for claims in found))
 
         return await self._remembered(("claims", question, text), ask)
 
-    async def _claims_of(self, question: str, sentences: Mapping[str, str]) -> tuple[str, ...]:
-        rows = [{"id": name, "text": sentence} for name, sentence in sentences.items()]
-        room = _ROOM + 2 * sum(tokens(sentence) for sentence in sentences.values())
+    async def _claims_of(self, question: str, sentences: Mapping[str, str]) -> Claims:
+        """The claims of one batch; of sentences that the reply leaves out it is asked about once more."""
         self._fits(question, *sentences.values())
-        read = partial(replies.read_claims, sentences=sentences)
-        data = {"question": question, "sentences": rows}
-        claims, dropped = await self._asking("claims", CLAIMS, data, "claims", read, room)
+        texts, dropped, uncovered = await self._read_claims(question, sentences)
+        if uncovered:
+            try:
+                more, also_dropped, uncovered = await self._read_claims(question, sentences, uncovered)
+            except JudgeError as error:
+                if error.reason == "judge_mixed":
+                    raise
+            else:
+                texts, dropped = texts + more, dropped + also_dropped
         self._shared.count_drop("unanchored", dropped)
-        return claims
+        self._shared.count_drop("uncovered", len(uncovered))
+        return Claims(texts, len(uncovered))
+
+    async def _read_claims(
+        self, question: str, sentences: Mapping[str, str], only: Sequence[str] = ()
+    ) -> replies.ReadClaims:
+        rows = [{"id": name, "text": sentence} for name, sentence in sentences.items()]
+        data = {"question": question, "sentences": rows} | ({"only": list(only)} if only else {})
+        wanted = {name: sentences[name] for name in only or sentences}
+        room = _ROOM + 2 * sum(tokens(sentence) for sentence in wanted.values())
+        read = partial(replies.read_claims, sentences=wanted, question=question)
+        return await self._asking("claims", CLAIMS, data, "claims", read, room)
 
     async def verify(
         self, statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str = ""

@@ -15,7 +15,7 @@ from tracescore.embedder import Embedder
 from tracescore.errors import EmbedderError
 from tracescore.formulas import Vector
 from tracescore.judge.prompt import tokens
-from tracescore.judge.replies import fold
+from tracescore.judge.quotes import fold
 from tracescore.judge.sentences import split
 
 PASSAGE = 400

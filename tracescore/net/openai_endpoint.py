@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import logging
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,14 +20,12 @@ import httpx2
 import openai
 import orjson
 
+from tracescore.config.openai_endpoint import OpenAIEndpointConfig
 from tracescore.config.types import is_loopback
-from tracescore.errors import TracescoreError, UsageError
-from tracescore.net.retry import REAL_TIME, Backoff, Timing, is_transient, retry_after
+from tracescore.errors import TracescoreError
+from tracescore.net.provider_errors import Cause, provider_error
+from tracescore.net.retry import REAL_TIME, Backoff, Timing
 from tracescore.runtime import Fairness, drop_tracebacks
-
-Cause = Literal["unreachable", "timeout", "rate_limited", "quota", "unfit", "rejected", "too_long", "refused"]
-"""Why a call failed: no answer, too slow, 429, no money left, key or model unknown, parameters not understood,
-more tokens than the model reads, and refused by a content filter."""
 
 CircuitState = Literal["closed", "open", "half_open"]
 
@@ -40,14 +37,6 @@ _HOLD, _PERMANENT_HOLD = Backoff(5.0, 60.0, spread=0), Backoff(60.0, 900.0, spre
 """Seconds that an open circuit lets nothing through: a failure that may pass, and one that somebody has to mend."""
 _POLITE = 0.025
 """Seconds that an answer may wait for its turn: hundreds that come at one moment would let nobody else go on."""
-_TOO_LONG = re.compile(
-    r"context.{0,10}(length|window|size)|(prompt|input|request).{0,30}too (long|large)|too many tokens"
-    r"|reduce the length",
-    re.IGNORECASE,
-)
-_NO_MONEY = re.compile(r"insufficient_(quota|balance|credits?)|billing")
-_CODE = re.compile(r"[\w.-]{1,60}")
-
 _log = logging.getLogger("tracescore.openai_endpoint")
 
 
@@ -126,27 +115,17 @@ Observer = Callable[[Cause | Literal["ok"], float], None]
 class Endpoint:
     """POSTs JSON to one URL and returns the decoded answer."""
 
-    def __init__(
-        self,
-        url: str,
-        api_key: str,
-        timeout: float,
-        max_concurrency: int,
-        max_retries: int,
-        setting: str,
-        timing: Timing = REAL_TIME,
-    ) -> None:
-        """All requests go to `url`; `setting` names the section of the configuration in error texts and logs.
+    def __init__(self, settings: OpenAIEndpointConfig, path: str, setting: str, timing: Timing = REAL_TIME) -> None:
+        """All requests go to `path` under the address of `settings`.
 
-        Raises UsageError when `url` is none.
+        `setting` names the section of the configuration in error texts and logs.
+        Raises UsageError when a secret is missing.
         """
-        try:
-            self._url = httpx2.URL(url)
-        except httpx2.InvalidURL as error:
-            raise UsageError(f"{setting}.base_url: {error}; name the address of an endpoint") from None
+        self._url = httpx2.URL(settings.url(path))
         # By the user agent the spans of a gateway are known to be about us.
         headers = {"Content-Type": "application/json", "User-Agent": f"tracescore-{setting}/1"}
-        headers |= {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        headers |= settings.sent_headers(setting)
+        max_concurrency, timeout = settings.max_concurrency, settings.timeout
         self._client = openai.DefaultAioHttpClient(
             headers=headers,
             limits=httpx2.Limits(max_connections=max_concurrency, max_keepalive_connections=max_concurrency),
@@ -155,7 +134,7 @@ class Endpoint:
             mounts=self._past_proxies(),
         )
         self._timeout = timeout
-        self._max_retries = max_retries
+        self._max_retries = settings.max_retries
         self._setting = setting
         self._slots = anyio.Semaphore(max_concurrency)
         self._fairness = Fairness()
@@ -264,37 +243,22 @@ class Endpoint:
         except orjson.JSONDecodeError:
             payload = _loads_with_halves(response.content)
         if not response.is_success:
-            body = payload.get("error", payload) if isinstance(payload, dict) else payload
-            raise self._refusal(response.status_code, body, response.headers)
-        if not isinstance(payload, dict):
-            raise CallFailed("unfit", f"the answer is not a JSON object; check {self._setting}.base_url")
+            raise self._refusal(response.status_code, payload, response.headers)
+        if not isinstance(payload, dict):  # a proxy's page, or a gateway's hiccup: the next one may be an answer
+            raise CallFailed("unreachable", f"the answer is not a JSON object; check {self._setting}.base_url")
         error = payload.get("error")
         if error and "choices" not in payload and "data" not in payload:  # some gateways say 200 and then no
             status = error.get("code") if isinstance(error, dict) else None
-            raise self._refusal(status if isinstance(status, int) else 500, error, response.headers)
+            raise self._refusal(status if isinstance(status, int) else 500, payload, response.headers)
         return payload
 
-    def _refusal(self, status: int, body: object, headers: Mapping[str, str]) -> CallFailed:
+    def _refusal(self, status: int, payload: object, headers: Mapping[str, str]) -> CallFailed:
         """An error status as a cause."""
-        body = body if isinstance(body, dict) else {}
-        said = str(body.get("message") or "")
-        code = str(body.get("code") or body.get("type") or "")
-        shown = f"HTTP {status}" + (f" {code}" if _CODE.fullmatch(code) else "")
-        if status == 402 or _NO_MONEY.search(code):
-            return CallFailed("quota", f"{shown}: the account has no credit left", said)
-        if status == 429:
-            return CallFailed("rate_limited", shown, said, retry_after(headers))
-        if status == 409 or is_transient(status):  # 409: a lock that is held, as the SDK has it
-            return CallFailed("unreachable", shown, said, retry_after(headers))
-        if status in {401, 403}:
-            return CallFailed("unfit", f"{shown}: not let in; check {self._setting}.api_key", said)
-        if status in {404, 405} or 300 <= status < 400:
-            return CallFailed("unfit", f"{shown}: not there; check {self._setting}.base_url and .model", said)
-        if "content_filter" in code or "content_policy" in code:
-            return CallFailed("refused", f"{shown}: refused by a content filter", said)
-        if status == 413 or "context_length" in code or _TOO_LONG.search(said):
-            return CallFailed("too_long", f"{shown}: longer than the model reads", said)
-        return CallFailed("rejected", f"{shown}: request not understood", f"{said} {body.get('param') or ''}")
+        error = provider_error(payload, headers)
+        cause, advice = error.cause(status)
+        shown = " ".join(filter(None, (f"HTTP {status}", error.code)))
+        wait = error.wait if cause in TRANSIENT else None
+        return CallFailed(cause, f"{shown}: {advice.format(section=self._setting)}", error.said, wait)
 
 
 def _loads_with_halves(content: bytes) -> Any:

@@ -28,6 +28,7 @@ from tracescore.judge.epoch import Epochs
 from tracescore.judge.operations import (
     MAX_EVIDENCE,
     MAX_TEXT,
+    Claims,
     Relevance,
     RequiredParts,
     ReverseQuestions,
@@ -163,12 +164,12 @@ class EmbeddedSession:
         parts = await self._run(lambda: required_parts(read))
         return RequiredParts(_few(parts, _MOST_PARTS, "parts"), standalone=question)
 
-    async def claims(self, question: str, text: str) -> tuple[str, ...]:
+    async def claims(self, question: str, text: str) -> Claims:
         """The sentences of `text` that can be true or false, as they stand, without those that tell nothing."""
         del question  # `verify` reads short answers with it
         (read,) = _read(text)
         found = await self._run(lambda: telling(read))
-        return _few(found, _MOST_CLAIMS, "claims")
+        return Claims(_few(found, _MOST_CLAIMS, "claims"))
 
     async def verify(
         self, statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str = ""

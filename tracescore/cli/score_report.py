@@ -1,0 +1,77 @@
+"""What a run of `tracescore score` says on standard error: what it will cost, and what came out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tracescore.formulas import gaffke_interval
+from tracescore.model import Interaction, Measure
+
+if TYPE_CHECKING:
+    from tracescore.config import JudgeConfig
+
+_INSTRUCTIONS, _REPLY = 750, 200
+"""Tokens of a prompt apart from its texts, and of a reply, in the middle."""
+
+
+def calls_for(interaction: Interaction, measures: Sequence[Measure]) -> int:
+    """Requests to a judge on the network that a row costs when nothing is remembered and nothing asked again."""
+    faithful = "faithfulness" in measures and bool(interaction.contexts)
+    read = faithful or "answer_relevancy" in measures
+    correct = "answer_correctness" in measures and interaction.reference is not None
+    return read + 2 * ("completeness" in measures) + 2 * faithful + correct * (3 if faithful else 4)
+
+
+def estimate(interactions: Sequence[Interaction], rows: int, measures: Sequence[Measure], judge: JudgeConfig) -> str:
+    """In a line: rows, calls and money. `interactions` are the different ones among the `rows`."""
+    told = f"{rows} rows, {len(interactions)} of them different"
+    if judge.kind == "embedded":
+        return told
+    calls = [calls_for(interaction, measures) for interaction in interactions]
+    text = sum(_tokens(interaction) for interaction in interactions)
+    if judge.price is None:
+        return f"{told}, about {sum(calls)} calls; judge.price is not set, so nobody knows the cost"
+    read = sum(calls) * _INSTRUCTIONS + 3 * text
+    cost = (read * judge.price.input + sum(calls) * _REPLY * judge.price.output) / 1e6
+    return f"{told}, about {sum(calls)} calls, which cost about {cost:.2g}"
+
+
+def _tokens(interaction: Interaction) -> int:
+    texts = (interaction.question or "", interaction.answer or "", interaction.reference or "", *interaction.contexts)
+    return sum(len(text) for text in texts) // 4
+
+
+class Means:
+    """Collects scores by measure, for the table at the end."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, list[float]] = {}
+        self._reasons: dict[str, Counter[str]] = {}
+
+    def add(self, scores: Mapping[str, Mapping[str, Any]]) -> None:
+        """The scores of one row as they are printed."""
+        for measure, score in scores.items():
+            values, reasons = self._values.setdefault(measure, []), self._reasons.setdefault(measure, Counter())
+            if score["value"] is None:
+                reasons[score["reason"]] += 1
+            else:
+                values.append(score["value"])
+
+    def table(self) -> Iterator[str]:
+        """A line per measure: mean, 95 % interval, how many, and why others have no score."""
+        for measure, values in self._values.items():
+            mean = "-"
+            if values:
+                lower, upper = gaffke_interval(values, np.ones(len(values)), 1.0)
+                mean = f"{np.mean(values):.3f}  [{lower:.3f}, {upper:.3f}]"
+            why = _counted(self._reasons[measure].most_common())
+            yield f"{measure:20} {mean:24} of {len(values)}{why}"
+
+
+def _counted(reasons: Iterable[tuple[str, int]]) -> str:
+    told = ", ".join(f"{count} {reason}" for reason, count in reasons)
+    return f"; without a score: {told}" if told else ""
