@@ -6,6 +6,7 @@ TracescoreError
 │   ├── ListenError       an address that cannot be listened on
 │   └── MissingExtra      an optional package that the chosen settings need
 ├── DecodeError           a request body that is not what it says it is
+│   └── TooMany           it holds more spans, traces or resources than it may (otlp/bounds.py)
 ├── Refused               a request that the receiver answers with an error (receiver/intake.py)
 ├── CallFailed            a call of a judge or embedder on the network; becomes an error of theirs (openai_endpoint.py)
 ├── SpoolError            what came cannot be written to disk now

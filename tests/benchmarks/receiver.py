@@ -176,7 +176,7 @@ async def serve_ours() -> None:
         gc.freeze()
         _ready(address_of(bound), address)
         while True:
-            await anyio.sleep(0.1)
+            await anyio.sleep(0 if assembly.behind else 0.1)
             for raw in assembly.due():
                 decode(raw)
 

@@ -124,6 +124,17 @@ async def test_over_http_the_body_arrives_byte_by_byte_and_is_taken_in_too(
     assert through.outcome("http", "accepted") == 1
 
 
+async def test_a_span_that_comes_round_is_refused_over_both_protocols_and_counted(sink: Sink, through: Passing) -> None:
+    for _ in range(2):
+        assert (await through.post("traces", BODIES["traces"]))[0] == 200
+    assert (await through.post("traces", BODIES["traces"]))[0] == 508
+    assert (await through.refusal("traces", BODIES["traces"])).code() is grpc.StatusCode.FAILED_PRECONDITION
+    assert len(sink.bodies()) == 2
+    refused = "tracescore_receiver_refused_requests_total"
+    for protocol in ("http", "grpc"):
+        assert through.registry.get_sample_value(refused, {"protocol": protocol, "reason": "loop"}) == 1
+
+
 async def test_the_address_with_the_path_of_traces_is_that_of_the_destination_too(sink: Sink) -> None:
     async with passing(http=f"{sink.http}/v1/traces") as through:
         assert (await through.post("logs", BODIES["logs"]))[0] == 200
@@ -284,7 +295,7 @@ async def test_what_scoring_has_no_room_for_or_cannot_read_is_passed_on_all_the_
     assert (await through.post("traces", BODIES["traces"]))[0] == 200
     assert await through.call("traces", BODIES["traces"]) == b""
     through.collected.broken = True
-    assert (await through.post("traces", BODIES["traces"]))[0] == 200
+    assert (await through.post("traces", traces([span(5, trace=5)]).SerializeToString()))[0] == 200
     through.collected.broken = False
     assert (await through.post("traces", b"[]", JSON))[0] == 200
     assert [len(sink.bodies()), len(through.collected.spans)] == [4, 0]

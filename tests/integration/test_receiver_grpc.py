@@ -129,25 +129,43 @@ async def test_a_request_that_was_answered_is_freed_at_once(receiver, body: byte
     assert await is_freed_at_once(call)
 
 
-async def until_refused(receiver: Receiving) -> None:
-    """Calls until a call is not answered: unfinished ones take their places some time after they began."""
-    with anyio.fail_after(30):
-        while True:
-            await receiver.channel.unary_unary(TRACES)(ONE_SPAN, timeout=0.3)
-            receiver.sink.spans.clear()
-
-
-async def test_messages_on_their_way_in_are_bounded_and_others_wait_for_their_turn(receiver) -> None:
-    unfinished = [receiver.channel.stream_unary(TRACES)() for _ in range(BODIES_IN_FLIGHT)]
-    with pytest.raises(grpc.aio.AioRpcError) as raised:
-        await until_refused(receiver)
-    assert raised.value.code() is grpc.StatusCode.DEADLINE_EXCEEDED
-    assert receiver.sink.spans == []
-    unfinished[0].cancel()
+async def test_calls_that_send_nothing_take_nobodys_place(receiver) -> None:
+    silent = [receiver.channel.stream_unary(TRACES)() for _ in range(2 * BODIES_IN_FLIGHT - 1)]
+    for call in silent:
+        await call.wait_for_connection()
     assert await receiver.call(TRACES, ONE_SPAN) == b""
-    assert len(receiver.sink.spans) == 1
-    for call in unfinished:
+    async with grpc.aio.insecure_channel(receiver.address, options=[("grpc.use_local_subchannel_pool", 1)]) as other:
+        assert await other.unary_unary(TRACES)(ONE_SPAN, timeout=5) == b""
+    assert len(receiver.sink.spans) == 2
+    for call in silent:
         call.cancel()
+        assert await call.code() is grpc.StatusCode.CANCELLED
+
+
+async def test_messages_that_are_too_much_at_once_are_resource_exhausted_with_retry_info() -> None:
+    class Stuck(Collected):
+        def __init__(self) -> None:
+            super().__init__()
+            self.go_on = anyio.Event()
+
+        async def take(self, spans, logs, withheld) -> None:
+            await self.go_on.wait()
+            self.spans += spans
+
+    large = traces([span(1, attrs={"text": "x" * (LIMIT - 500)})]).SerializeToString()
+    sink, ended = Stuck(), []
+    async with receiving(sink) as receiver, anyio.create_task_group() as tasks:
+
+        async def export() -> None:
+            call = receiver.channel.unary_unary(TRACES)(large)
+            ended.append((await call.code(), "google.rpc.retryinfo-bin" in dict(await call.trailing_metadata())))
+            sink.go_on.set()
+
+        for _ in range(BODIES_IN_FLIGHT + 2):
+            tasks.start_soon(export)
+    assert ended[0] == (grpc.StatusCode.RESOURCE_EXHAUSTED, True)
+    assert len(sink.spans) >= BODIES_IN_FLIGHT
+    assert receiver.value("refused_requests_total", reason="crowded") == BODIES_IN_FLIGHT + 2 - len(sink.spans)
 
 
 async def test_a_message_that_does_not_come_in_is_unavailable_with_retry_info() -> None:
@@ -157,7 +175,7 @@ async def test_a_message_that_does_not_come_in_is_unavailable_with_retry_info() 
                 await receiver.channel.stream_unary(TRACES)()
             assert raised.value.code() is grpc.StatusCode.UNAVAILABLE
             assert "google.rpc.retryinfo-bin" in dict(raised.value.trailing_metadata())
-        assert receiver.value("refused_requests_total", reason="full") == BODIES_IN_FLIGHT + 1
+        assert receiver.value("refused_requests_total", reason="slow") == BODIES_IN_FLIGHT + 1
         assert await receiver.call(TRACES, ONE_SPAN) == b""
 
 

@@ -24,7 +24,7 @@ from tracescore.model import RawLog, RawSpan, RawTrace
 from tracescore.otlp.decode import decode
 from tracescore.otlp.json import logs_to_protobuf, traces_to_protobuf
 from tracescore.otlp.split import split_logs, split_traces
-from tracescore.receiver.intake import inflate
+from tracescore.receiver.inflate import inflate
 from tracescore.receiver.refusals import Refused
 
 TRACE_KINDS = (ExportTraceServiceRequest, ResourceSpans, ScopeSpans, Span, Status)

@@ -16,7 +16,8 @@ from tests.otlp import Collected, log, logs, span, trace_id, traces
 from tracescore.config import ReceiverConfig
 from tracescore.errors import SpoolError
 from tracescore.receiver.http import HttpReceiver
-from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake, inflate
+from tracescore.receiver.inflate import inflate
+from tracescore.receiver.intake import BODIES_IN_FLIGHT, Intake
 from tracescore.receiver.refusals import Refused
 
 pytestmark = pytest.mark.anyio

@@ -26,6 +26,7 @@ from tracescore.model import Result
 from tracescore.pipeline import recovery
 from tracescore.service import Service
 from tracescore.spool.changes import Decided, Fact, Finished, Pieces, Totals, TraceRead, TracesRead
+from tracescore.spool.schema import add_checksum
 from tracescore.spool.state import Persisted, StateCodec
 
 pytestmark = pytest.mark.anyio
@@ -94,6 +95,7 @@ async def started(path: Path, epochs: Epochs | None = None) -> Started:
 def edit(path: Path, change: Callable[[Any], object]) -> None:
     """Totals as somebody's editor, or another version, left them."""
     with closing(sqlite3.connect(path)) as db, db:
+        add_checksum(db)
         (text,) = db.execute("SELECT value FROM facts WHERE name = 'totals'").fetchone()
         document = orjson.loads(text)
         changed = change(document)
@@ -148,6 +150,7 @@ async def test_a_kept_back_span_whose_envelope_is_damaged_is_counted_and_the_oth
     before.spool.note(Pieces([], [], NOW, [kept_back(1), kept_back(2), kept_back(3)]))
     await before.spool.close()
     with closing(sqlite3.connect(path)) as db, db:
+        add_checksum(db)
         broken = {1: b"[1", 2: b'["http", "/v1/traces", [], "no", ""]'}
         db.executemany(
             "UPDATE withheld SET envelope = ? WHERE span_id = ?",

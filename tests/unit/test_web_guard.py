@@ -104,6 +104,12 @@ async def test_a_wrong_token_sets_no_cookie(app: Pages, body: bytes) -> None:
     assert "set-cookie" not in reply.headers
 
 
+async def test_a_login_with_a_field_that_is_not_of_it_is_refused(app: Pages) -> None:
+    reply = await ask(app, "/login", method="POST", body=f"token={TOKEN}&role=operator".encode())
+    assert reply.status == 400
+    assert "set-cookie" not in reply.headers
+
+
 async def test_a_login_that_is_too_long_is_not_read_to_its_end(app: Pages) -> None:
     reply = await ask(app, "/login", method="POST", body=b"token=" + b"x" * 5000)
     assert reply.status == 413

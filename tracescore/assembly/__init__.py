@@ -24,6 +24,7 @@ import heapq
 from array import array
 from collections import OrderedDict
 from collections.abc import Sequence
+from itertools import islice
 from typing import get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
@@ -35,6 +36,8 @@ from tracescore.config import AssemblyConfig
 from tracescore.model import Clock, ClosedBy, RawLog, RawSpan, RawTrace
 
 CLOSED_BY: tuple[ClosedBy, ...] = get_args(ClosedBy)
+_AT_ONCE = 500
+"""Traces that are closed, or let go, before everybody else has a turn: some milliseconds."""
 
 
 class Assembly:
@@ -54,6 +57,8 @@ class Assembly:
         self._closed: OrderedDict[bytes, HeldTrace] = OrderedDict()  # in order of closing
         self._memory = Memory(settings.max_held // 8, self._metrics.evictions["ids"])
         self._ready: list[RawTrace] = []
+        self.behind = False
+        """Whether the last call of `due` or `flush` left something that is ready."""
         self._heap: list[tuple[float, bytes]] = []  # when to look at an open trace
         self._open_bytes = self._closed_bytes = 0
         for name, meaning, read in (
@@ -83,20 +88,23 @@ class Assembly:
         self._metrics.count_pieces(len(spans), len(logs), *self._add_pieces(spans, logs, self._clock()))
 
     def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:
-        """Adds pieces that an earlier process took `at` (Unix seconds), counted them and closed no trace with them."""
-        self._metrics.waiting.inc(self._add_pieces(spans, logs, at)[0])
+        """Adds pieces that an earlier process took `at` (Unix seconds), counted them and closed no trace with them.
+
+        No time of an earlier process is in the future here, though the clock may have been set back since.
+        """
+        self._metrics.waiting.inc(self._add_pieces(spans, logs, min(at, self._clock()))[0])
 
     def resume_closed(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], closed_at: float) -> None:
         """Adds the pieces of one trace that an earlier process closed and handed out; oldest traces first."""
         held = HeldTrace((spans[0] if spans else logs[0]).trace_id)
         self._add(held, spans, logs)
-        held.fresh, held.marked, held.closed_at = 0, True, closed_at
+        held.fresh, held.marked, held.closed_at = 0, True, min(closed_at, self._clock())
         self._closed[held.trace_id] = held
         self._closed_bytes += held.size
 
     def resume_gone(self, trace_id: bytes, ids: array[int], at: float) -> None:
         """Remembers the pieces of a trace that an earlier process let go `at`; oldest traces first."""
-        self._memory.resume(trace_id, ids, at)
+        self._memory.resume(trace_id, ids, min(at, self._clock()))
 
     def _add_pieces(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float) -> tuple[int, int]:
         """Adds pieces; how many of the spans and of the log records were new."""
@@ -109,6 +117,7 @@ class Assembly:
         for trace_id, pieces in traces.items():
             held = self._open.get(trace_id) or self._closed.get(trace_id) or HeldTrace(trace_id)
             size, fresh, lines = held.size, held.fresh, len(held.logs)
+            held.marked = held.marked or self._has_marker(*pieces)
             if self._add(held, *pieces):
                 new_spans += held.fresh - fresh
                 new_logs += len(held.logs) - lines
@@ -121,22 +130,30 @@ class Assembly:
         return new_spans, new_logs
 
     def due(self) -> list[RawTrace]:
-        """Closes what is ready and returns it."""
-        now = self._clock()
-        while self._heap and self._heap[0][0] <= now:
+        """Closes some of what is ready and returns it; `behind` tells whether there is more."""
+        now, looked = self._clock(), 0
+        while self._heap and self._heap[0][0] <= now and looked < _AT_ONCE:
             at, trace_id = heapq.heappop(self._heap)
             held = self._open.get(trace_id)
             if held is None or held.scheduled != at:
                 continue  # closed, or rescheduled to an earlier time, since
+            looked += 1
             held.scheduled = NEVER
             if self._deadline(held)[0] <= now:
                 self._close(held, self._deadline(held)[1], now)
             else:
                 self._schedule(held)
-        while self._closed and next(iter(self._closed.values())).closed_at + self._settings.orphan_idle <= now:
+        forgotten = 0
+        while forgotten < _AT_ONCE and self._outlived(now):
             self._forget_oldest(now)
+            forgotten += 1
+        self.behind = _AT_ONCE in (looked, forgotten)
         self._memory.expire(now)
         return self._take_ready()
+
+    def _outlived(self, now: float) -> bool:
+        """Whether the trace that was closed first has been kept long enough."""
+        return bool(self._closed) and next(iter(self._closed.values())).closed_at + self._settings.orphan_idle <= now
 
     def take_gone(self) -> list[tuple[bytes, array[int]]]:
         """The traces whose spans were let go since the last call, each with the ids remembered of its pieces."""
@@ -144,10 +161,11 @@ class Assembly:
         return gone
 
     def flush(self) -> list[RawTrace]:
-        """Closes everything, as at shutdown, and returns it."""
+        """Closes some of what is open, as at shutdown, and returns it; `behind` tells whether there is more."""
         now = self._clock()
-        for held in list(self._open.values()):
+        for held in list(islice(self._open.values(), _AT_ONCE)):
             self._close(held, "shutdown", now)
+        self.behind = bool(self._open)
         return self._take_ready()
 
     def _add(self, held: HeldTrace, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> bool:
@@ -200,7 +218,6 @@ class Assembly:
         del self._open[held.trace_id]
         self._open_bytes -= held.size
         held.scheduled = NEVER
-        held.marked = held.marked or self._has_marker(held)
         self._metrics.closed_as(closed_by, held.fresh, held.marked)
         held.fresh = 0
         if held.marked:
@@ -213,9 +230,8 @@ class Assembly:
             self._closed[held.trace_id] = held
             self._closed_bytes += held.size
 
-    def _has_marker(self, held: HeldTrace) -> bool:
+    def _has_marker(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> bool:
         """One search over all pieces joined: for small spans the calls would cost more than the search."""
-        spans, logs = held.spans.values(), held.logs
         scopes = {span.scope for span in spans} | {log.scope for log in logs}
         text = b"\n".join([*scopes, *(span.span for span in spans), *(log.record for log in logs)])
         return not self._patterns or any(pattern.search(text) for pattern in self._patterns)

@@ -18,5 +18,11 @@ class ReceiverConfig(Section):
     http: ListenerConfig = ListenerConfig(listen="127.0.0.1:4318")
     max_request: Size = Field(default=16 * 2**20, le=2**31 - 1)
     """Largest request body, after decompression."""
+    max_spans: int = Field(default=50_000, ge=1)
+    """Most spans or log records in one request."""
+    max_traces: int = Field(default=20_000, ge=1)
+    """Most admitted traces in one request."""
+    max_containers: int = Field(default=50_000, ge=1)
+    """Most resources and scopes in one request."""
     retry_after: Duration = Field(default=2.0, ge=1.0)
     """What a sender is told to wait while the held traces fill the budget."""

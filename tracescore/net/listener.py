@@ -7,6 +7,7 @@ line before anything starts.
 
 import asyncio
 import errno
+import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -14,10 +15,12 @@ from typing import Any
 
 import anyio
 import uvicorn
+from prometheus_client import CollectorRegistry
 
 from tracescore.config.types import host_port
 from tracescore.errors import ListenError
 from tracescore.net.asgi import App, AsgiMessage, Receive, Response, Scope, Send, respond
+from tracescore.net.connections import IDLE, ConnectionMetrics, Connections, QuietAboutSenders
 
 
 def bind(address: str, setting: str) -> socket.socket:
@@ -46,6 +49,9 @@ def address_of(bound: socket.socket) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+_QUIET = QuietAboutSenders()
+
+
 class _Server(uvicorn.Server):
     def capture_signals(self) -> Any:
         """Signals belong to the service."""
@@ -53,15 +59,22 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(app: App, bound: socket.socket, grace: int = 5) -> AsyncIterator[None]:
+async def serving(
+    app: App, bound: socket.socket, connections: Connections | None = None, grace: int = 5
+) -> AsyncIterator[None]:
     """Serves `app` on `bound` while the block runs; requests in flight are answered before it is left.
 
     What is not done `grace` seconds later is answered with 503 and Retry-After.
 
+    `connections` counts those that are open; without it they have the same limits.
+
     That is so also when the block is left by an error or a cancellation: the socket is closed.
     """
+    connections = connections or Connections("receiver", ConnectionMetrics(CollectorRegistry()))
     config = uvicorn.Config(
         _cut_off(app),
+        http=connections.protocol,  # type: ignore[arg-type]  # a class is declared, and called like this
+        timeout_keep_alive=IDLE,
         log_config=None,
         access_log=False,
         lifespan="off",
@@ -70,6 +83,7 @@ async def serving(app: App, bound: socket.socket, grace: int = 5) -> AsyncIterat
         timeout_graceful_shutdown=grace,
     )
     server = _Server(config)
+    logging.getLogger("uvicorn.error").addFilter(_QUIET)
 
     async def serve() -> None:
         with anyio.CancelScope(shield=True):  # it ends by `should_exit`: only then does uvicorn close the socket

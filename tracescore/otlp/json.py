@@ -23,6 +23,9 @@ from tracescore.net import wire
 MAX_DEPTH = 100
 """Nested messages; the limit of the protobuf parser, which reads the result."""
 
+MOST_ELEMENTS = 100_000
+"""Of one list: more make more work than they can be worth."""
+
 _HEX_FIELDS = ("trace_id", "span_id", "parent_span_id")
 
 Encode = Callable[[Any, int], bytes]
@@ -149,6 +152,8 @@ def _repeated(encode: Encode) -> Encode:
     def encode_all(values: Any, depth: int) -> bytes:
         if not isinstance(values, list):
             raise _Wrong(f"a list expected; got {_kind(values)}")
+        if len(values) > MOST_ELEMENTS:
+            raise _Wrong(f"at most {MOST_ELEMENTS} elements expected; got {len(values)}")
         parts = []
         for index, value in enumerate(values):
             try:

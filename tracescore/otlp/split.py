@@ -6,7 +6,7 @@ taken from the first bytes of a span, where every exporter puts it, and only spa
 at further. Traces and logs use the same field numbers down to the single record, so one reduced message reads both.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -18,6 +18,17 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tracescore.errors import DecodeError
 from tracescore.model import RawLog, RawSpan
+from tracescore.otlp.bounds import (
+    LOG,
+    RESOURCE,
+    SCOPE,
+    SPAN,
+    UNLIMITED,
+    RequestLimits,
+    check,
+    fits,
+    too_many,
+)
 
 Admits = Callable[[bytes], bool]
 """Whether the trace of these 16 bytes is wanted. Pure: the same answer for the same id."""
@@ -43,8 +54,34 @@ class Split:
     logs: list[RawLog] = field(default_factory=list)
 
 
+SplitSteps = Generator[None, None, Split]
+"""Splits a request piece by piece, with a chance for everything else in between; returns the split at the end."""
+
+_STEP, _LONG = 256, 2**14
+"""Records in a step: some milliseconds. One with more bytes is a step by itself."""
+
+
 def split_traces(body: bytes, admits: Admits) -> Split:
-    """Splits a serialised ExportTraceServiceRequest; DecodeError when it is none.
+    """Splits a serialised ExportTraceServiceRequest at once; DecodeError when it is none."""
+    return _at_once(traces_in_steps(body, admits))
+
+
+def split_logs(body: bytes, admits: Admits) -> Split:
+    """Splits a serialised ExportLogsServiceRequest at once; DecodeError when it is none."""
+    return _at_once(logs_in_steps(body, admits))
+
+
+def _at_once(steps: SplitSteps) -> Split:
+    while True:
+        try:
+            next(steps)
+        except StopIteration as done:
+            split: Split = done.value
+            return split
+
+
+def traces_in_steps(body: bytes, admits: Admits, limits: RequestLimits = UNLIMITED) -> SplitSteps:
+    """Splits a serialised ExportTraceServiceRequest; DecodeError when it is none, TooMany when it is too much.
 
     A span without a trace id or span id is rejected: this is also what a logs request looks like from here.
     """
@@ -52,9 +89,13 @@ def split_traces(body: bytes, admits: Admits) -> Split:
     received = rejected = 0
     last: bytes | None = None
     trace_id, verdict = b"", None
-    for resource, scope, records in _groups(body):
+    traces: set[bytes] = set()
+    if limits is not UNLIMITED:
+        yield from check(body, limits)
+    for resource, scope, records in _groups(body, limits):
+        yield
         received += len(records)
-        if not _sound(resource, scope):
+        if not (yield from _sound(resource, scope)):
             rejected += len(records)
             continue
         for record in records:
@@ -63,9 +104,11 @@ def split_traces(body: bytes, admits: Admits) -> Split:
                 plain = head.startswith(_TRACE_ID)
                 last, trace_id = (head, head[2:]) if plain else (None, _trace_id(SpanIds, record))
                 verdict = admits(trace_id) if _is_id(trace_id, 16) else None
+                _count(traces, trace_id, verdict, limits)
             if verdict is False:
                 continue
-            span = _parsed(Span, record) if verdict else None
+            fit = len(record) <= _LONG or (yield from fits(record, SPAN))
+            span = _parsed(Span, record) if verdict and fit else None
             if span is None or span.trace_id != trace_id or not _is_id(span.span_id, 8):
                 rejected += 1
                 continue
@@ -75,16 +118,20 @@ def split_traces(body: bytes, admits: Admits) -> Split:
     return Split(received, rejected, spans=spans)
 
 
-def split_logs(body: bytes, admits: Admits) -> Split:
-    """Splits a serialised ExportLogsServiceRequest; DecodeError when it is none.
+def logs_in_steps(body: bytes, admits: Admits, limits: RequestLimits = UNLIMITED) -> SplitSteps:
+    """Splits a serialised ExportLogsServiceRequest; DecodeError when it is none, TooMany when it is too much.
 
     A record without a trace id belongs to no trace: it is counted and ignored, not rejected.
     """
     logs: list[RawLog] = []
     received = rejected = 0
-    for resource, scope, records in _groups(body):
+    traces: set[bytes] = set()
+    if limits is not UNLIMITED:
+        yield from check(body, limits)
+    for resource, scope, records in _groups(body, limits):
+        yield
         received += len(records)
-        if not _sound(resource, scope):
+        if not (yield from _sound(resource, scope)):
             rejected += len(records)
             continue
         for record in records:
@@ -92,7 +139,9 @@ def split_logs(body: bytes, admits: Admits) -> Split:
             valid = _is_id(trace_id, 16)
             if not any(trace_id) or (valid and not admits(trace_id)):
                 continue
-            log = _parsed(LogRecord, record) if valid else None
+            _count(traces, trace_id, valid, limits)
+            fit = len(record) <= _LONG or (yield from fits(record, LOG))
+            log = _parsed(LogRecord, record) if valid and fit else None
             if log is None:
                 rejected += 1
                 continue
@@ -102,20 +151,34 @@ def split_logs(body: bytes, admits: Admits) -> Split:
     return Split(received, rejected, logs=logs)
 
 
-def _groups(body: bytes) -> Iterator[tuple[bytes, bytes, Any]]:
-    """(resource, scope, records) of a request, all still bytes."""
+def _count(traces: set[bytes], trace_id: bytes, verdict: bool | None, limits: RequestLimits) -> None:
+    if verdict:
+        traces.add(trace_id)
+        if len(traces) > limits.traces:
+            raise too_many("traces", limits.traces)
+
+
+def _groups(body: bytes, limits: RequestLimits) -> Iterator[tuple[bytes, bytes, Any]]:
+    """(resource, scope, some of their records) of a request, all still bytes."""
     try:
         request: Any = Request.FromString(body)
     except message.DecodeError:
         raise DecodeError(f"body: an OTLP export request in protobuf expected; got {len(body)} other bytes") from None
+    if sum(len(scoped.records) for group in request.groups for scoped in group.scopes) > limits.records:
+        raise too_many("spans or log records", limits.records)
     for group in request.groups:
         resource = group.resource
         for scoped in group.scopes:
-            yield resource, scoped.scope, scoped.records
+            scope, records = scoped.scope, scoped.records
+            for at in range(0, max(1, len(records)), _STEP):
+                yield resource, scope, records[at : at + _STEP]
 
 
-def _sound(resource: bytes, scope: bytes) -> bool:
+def _sound(resource: bytes, scope: bytes) -> Generator[None, None, bool]:
     """Whether both parse, without which no span under them can be read."""
+    for piece, layout in ((resource, RESOURCE), (scope, SCOPE)):
+        if len(piece) > _LONG and not (yield from fits(piece, layout)):
+            return False
     try:
         Resource.FromString(resource)
         InstrumentationScope.FromString(scope)

@@ -91,8 +91,13 @@ class Journal:
 
     # ---------------------------------------------------------------- traces
 
+    @property
+    def behind(self) -> bool:
+        """Whether more is ready than `closed` has given: it gives some at a time."""
+        return self._parts.assembly.behind
+
     def closed(self, *, last: bool = False) -> list[Closed]:
-        """The traces that are ready to be read; of the `last` ones all, unless the next process can go on with them.
+        """Traces that are ready to be read; of the `last` ones all, unless the next process can go on with them.
 
         They are to be read together where they are committed together, and else each for itself.
         """

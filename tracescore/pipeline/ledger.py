@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -94,8 +94,11 @@ class Ledger:
 
     codec = StateCodec(LedgerState)
 
-    def __init__(self, registry: CollectorRegistry, clock: Clock = time.time) -> None:
-        self._clock = clock
+    def __init__(
+        self, registry: CollectorRegistry, clock: Clock = time.time, settled: Callable[[], bool] = lambda: True
+    ) -> None:
+        """Lag is measured while `settled` says that the clock has not been set lately."""
+        self._clock, self._settled = clock, settled
         self._read: Counter[State] = Counter()
         self._started: Counter[Measure] = Counter()
         self._ended: Counter[tuple[Measure, Ending]] = Counter()
@@ -122,7 +125,7 @@ class Ledger:
         for each in result.evaluations:
             ending: Ending = ("scored", "") if isinstance(each, Score) else (each.outcome, each.reason)
             self._end(interaction, each.measure, ending)
-        if interaction.end_unix_nano and result.evaluations:
+        if interaction.end_unix_nano and result.evaluations and self._settled():
             self._lag.observe(max(0.0, (result.finished or self._clock()) - interaction.end_unix_nano / 1e9))
 
     def shed(self, interaction: Interaction, measures: Iterable[Measure], reason: ShedReason) -> None:

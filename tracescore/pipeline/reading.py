@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from functools import partial
 
 import anyio
 
@@ -14,13 +15,16 @@ from tracescore.pipeline.journal import Closed, Journal, ReadTrace
 from tracescore.pipeline.queue import Queue
 from tracescore.pipeline.reader import TraceReader
 from tracescore.redaction import Redactor
-from tracescore.runtime import Fairness
+from tracescore.runtime import Fairness, aside
 from tracescore.sampling import Sampler
 
 _LOOK_EVERY = 0.1
 """Seconds between two looks at what has become complete."""
 _POLITE = 0.5
 """Seconds per round for which reading lets everybody else go first; then it goes on, or a backlog would grow."""
+
+_MANY, _LONG = 500, 2**18
+"""Pieces and bytes of a trace above which it is read beside the event loop."""
 
 
 class ReadingStage:
@@ -42,6 +46,7 @@ class ReadingStage:
         self._deduplication, self._report, self._sampler = deduplication, report, sampler
         self._redactor, self._defects = redactor, defects
         self._fairness = Fairness()
+        self._polite, self._was_behind = 0.0, False
 
     async def run(self, received_all: anyio.Event) -> None:
         """Reads what becomes complete until everything has been received, and what is then left; closes the queue."""
@@ -50,25 +55,30 @@ class ReadingStage:
                 await self._read_all(self._journal.closed())
                 self._report.tick()
                 self._journal.tick()
-                with anyio.move_on_after(_LOOK_EVERY):
+                with anyio.move_on_after(0 if self._journal.behind else _LOOK_EVERY):
                     await received_all.wait()
             await self._read_all(self._journal.closed(last=True))
+            while self._journal.behind:
+                await self._read_all(self._journal.closed(last=True))
 
     async def _read_all(self, closed: list[Closed]) -> None:
-        polite = time.monotonic() + _POLITE
+        if not self._was_behind:
+            self._polite = time.monotonic() + _POLITE
+        self._was_behind = self._journal.behind
         for batch in closed:
             read = []
             for raw in batch.traces:
-                await self._fairness.idle(until=polite)
-                read.append(self._read(raw))
+                await self._fairness.idle(until=self._polite)
+                read.append(await self._read(raw))
             try:
                 await self._journal.read(batch, read)
             except Exception as error:  # noqa: BLE001 - some bad traces must not end the stage
                 self._defects.count("interactions", error)
 
-    def _read(self, raw: RawTrace) -> ReadTrace:
+    async def _read(self, raw: RawTrace) -> ReadTrace:
         try:
-            trace, reading = self._reader.read(raw)
+            reading_it = partial(self._reader.read, raw)
+            trace, reading = await aside(reading_it) if _is_large(raw) else reading_it()
             if self._gold.claims(raw.trace_id, reading.interactions):
                 return ReadTrace()
             fresh = self._deduplication.new(trace, reading.interactions)
@@ -84,3 +94,10 @@ class ReadingStage:
         """The interaction as the judge may see it, or None when sampling leaves it out."""
         sampled = self._sampler.decide(interaction)
         return self._redactor.interaction(sampled) if sampled else None
+
+
+def _is_large(raw: RawTrace) -> bool:
+    """Whether reading it takes so long that others must not wait for it."""
+    if len(raw.spans) + len(raw.logs) > _MANY:
+        return True
+    return sum(len(each.span) for each in raw.spans) + sum(len(each.record) for each in raw.logs) > _LONG

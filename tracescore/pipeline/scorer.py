@@ -5,7 +5,7 @@ A judge that cannot be asked is waited for: interactions wait as well, and none 
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 from prometheus_client import CollectorRegistry
@@ -60,11 +60,11 @@ class Scorer:
         await self.fit.wait()
         return await evaluate_all(anchor, self.evaluators, self.judge, self._clock, remembered=False)
 
-    async def keep_judge(self) -> None:
+    async def keep_judge(self, acknowledged: Callable[[], bool]) -> None:
         """Asks the judge until it can do the work, and again whenever it was lost. Ends only when cancelled.
 
-        One that is unfit ends the service at its start (JudgeUnfit). Later it is waited for: a service that runs
-        goes on.
+        One that is unfit ends the service at its start (JudgeUnfit). Later, and where spans have been `acknowledged`,
+        it is waited for: what was taken in would be lost, and it may be unfit for a moment only.
         """
         judge, failures, begun = self.judge, 0, False
         while True:
@@ -72,7 +72,7 @@ class Scorer:
             try:
                 await judge.probe()
             except JudgeUnfit as error:
-                if not begun:
+                if not begun and not acknowledged():
                     raise
                 _log.error('event=judge_unfit judge="%s" detail="%s" retry_in=%.0fs', judge.name, error.detail, wait)
             except JudgeError as error:

@@ -15,12 +15,14 @@ import anyio
 import grpc
 
 from tracescore.errors import ListenError
+from tracescore.net.connections import most_connections
 from tracescore.net.listener import bind
 from tracescore.net.otlp_answers import retry_trailers
 from tracescore.net.wire import Envelope
 from tracescore.receiver import responses
-from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake, Relay, inflate
-from tracescore.receiver.refusals import Refused, Signal, crowded
+from tracescore.receiver.inflate import inflate
+from tracescore.receiver.intake import PATIENCE, Intake, Relay
+from tracescore.receiver.refusals import Refused, Signal
 
 SERVICES: dict[str, Signal] = {
     "opentelemetry.proto.collector.trace.v1.TraceService": "traces",
@@ -29,10 +31,25 @@ SERVICES: dict[str, Signal] = {
 }
 
 _SETTING = "receiver.grpc.listen"
+_CONNECTIONS = (
+    ("grpc.max_concurrent_streams", 16),  # calls of one connection
+    ("grpc.max_metadata_size", 2**14),
+    ("grpc.absolute_max_metadata_size", 2**15),
+    ("grpc.server_handshake_timeout_ms", 10_000),  # also of a connection that says nothing
+    ("grpc.max_connection_idle_ms", 300_000),
+    ("grpc.max_connection_age_ms", 3_600_000),  # so that a load balancer gets to spread them anew
+    ("grpc.max_connection_age_grace_ms", 60_000),
+    ("grpc.keepalive_time_ms", 60_000),  # asks a silent peer whether it is there
+    ("grpc.keepalive_timeout_ms", 20_000),
+    ("grpc.http2.min_ping_interval_without_data_ms", 10_000),
+    ("grpc.http2.max_ping_strikes", 2),
+)
+"""What one connection may do and for how long. Against a flood of connections a proxy has to stand in front."""
 _GRACE = 5.0
 """Seconds that requests in flight have at shutdown; as for the other listeners."""
 
 
+_Answer = tuple[grpc.StatusCode, str, tuple[tuple[str, str | bytes], ...], bytes]
 Context = grpc.aio.ServicerContext[bytes, bytes]
 Export = Callable[[AsyncIterator[bytes], Context], Awaitable[bytes]]
 ReadBody = Callable[[AsyncIterator[bytes]], Awaitable[bytes]]
@@ -45,16 +62,15 @@ async def serving_grpc(intake: Intake, address: str, patience: float = PATIENCE)
     A message must have come in within `patience` seconds.
     Requests in flight are answered before the block is left. ListenError when the address is taken or not ours.
     """
-    server = grpc.aio.server(
-        options=[
-            ("grpc.max_receive_message_length", intake.max_request),
-            ("grpc.so_reuseport", 0),  # or a second process would share the port, and each get half of every trace
-            ("grpc.per_message_decompression", 0),  # inflated by `inflate`, which knows when to stop
-        ]
-    )
-    readers = anyio.Semaphore(BODIES_IN_FLIGHT)
+    options = [
+        ("grpc.max_receive_message_length", intake.max_request),
+        ("grpc.so_reuseport", 0),  # or a second process would share the port, and each get half of every trace
+        ("grpc.per_message_decompression", 0),  # inflated by `inflate`, which knows when to stop
+        ("grpc.max_allowed_incoming_connections", most_connections("grpc")),
+    ]
+    server = grpc.aio.server(options=[*options, *_CONNECTIONS])
     for service, signal in SERVICES.items():
-        read = partial(_read, readers=readers, patience=patience)
+        read = partial(_read, patience=patience)
         relay, method = intake.relay, f"/{service}/Export"
         export = _export(intake, signal, read) if relay is None else _pass_on(intake, relay, signal, method, read)
         handler = grpc.stream_unary_rpc_method_handler(export)
@@ -76,8 +92,8 @@ async def serving_grpc(intake: Intake, address: str, patience: float = PATIENCE)
 def _export(intake: Intake, signal: Signal, read: ReadBody) -> Export:
     """The handler of a signal's Export.
 
-    To gRPC its request is a stream, which looks the same on the wire, so that a message is read only when there is
-    room for it: one of a unary method is read before anybody is asked.
+    To gRPC its request is a stream, which looks the same on the wire, so that a message has to come in time: one of a
+    unary method is waited for without end.
     """
 
     async def export(messages: AsyncIterator[bytes], context: Context) -> bytes:
@@ -105,14 +121,13 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
             return _refuse(intake, context, refused)
         metadata = context.invocation_metadata() or ()
         send = partial(relay.send_grpc, method, metadata, gzip=bool(encoding), remaining=context.time_remaining())
-        if intake.hold is not None and signal == "traces":
-            envelope = Envelope("grpc", method, _as_bytes(metadata), json=False, encoding=encoding)
-            rest = await intake.hold_back(intake.hold, envelope, plain)
-            if rest is None:
-                return responses.exported(signal, 0)
-            code, message, trailers, reply = await send(rest)
-        else:
-            code, message, trailers, reply = await intake.accept_beside(partial(send, plain), "grpc", signal, plain)
+        envelope = Envelope("grpc", method, _as_bytes(metadata), json=False, encoding=encoding)
+        try:
+            with intake.loops.passage(signal, plain) as passage:
+                code, message, trailers, reply = await _passed_on(intake, send, signal, envelope, plain)
+                passage.taken = code is grpc.StatusCode.OK
+        except Refused as refused:
+            return _refuse(intake, context, refused)
         if code is not grpc.StatusCode.OK:
             if code is grpc.StatusCode.UNAVAILABLE and not trailers:
                 trailers = retry_trailers(code, message, intake.retry_after)
@@ -120,6 +135,17 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
         return reply
 
     return export
+
+
+async def _passed_on(
+    intake: Intake, send: Callable[[bytes], Awaitable[_Answer]], signal: Signal, envelope: Envelope, plain: bytes
+) -> _Answer:
+    if intake.hold is None or signal != "traces":
+        return await intake.accept_beside(partial(send, plain), "grpc", signal, plain)
+    rest = await intake.hold_back(intake.hold, envelope, plain)
+    if rest is None:
+        return grpc.StatusCode.OK, "", (), responses.exported(signal, 0)
+    return await send(rest)
 
 
 def _refuse(intake: Intake, context: Context, refused: Refused) -> bytes:
@@ -141,14 +167,17 @@ def _fail(context: Context, code: grpc.StatusCode, message: str, trailers: Itera
     return b""
 
 
-async def _read(messages: AsyncIterator[bytes], readers: anyio.Semaphore, patience: float) -> bytes:
-    """The one message of a request; raises Refused when there is no room for it in time, or none comes."""
+async def _read(messages: AsyncIterator[bytes], patience: float) -> bytes:
+    """The one message of a request; raises Refused when none comes in time.
+
+    Whoever sends nothing takes nobody's place: the calls of a connection are few, and what has come in is counted.
+    """
     try:
         with anyio.fail_after(patience):
-            async with readers, aclosing(_stream(messages)) as stream:
+            async with aclosing(_stream(messages)) as stream:
                 return await anext(stream)
     except TimeoutError:
-        raise crowded() from None
+        raise Refused("slow", f"a message expected within {patience:g} s; send it again") from None
     except StopAsyncIteration:
         raise Refused("malformed", "a message expected; got none") from None
 

@@ -80,9 +80,17 @@ class HttpReceiver:
         if not relay.over_http:
             raise Refused("no_destination", "exporters.forward.http is not set; send over gRPC")
         body = await self._read(headers, receive)
-        path = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
         is_json = headers.get("content-type", "").strip().lower().startswith(_JSON)
         encoding = _encoding(headers)
+        with self._intake.loops.passage(signal, body, encoding, json=is_json) as passage:
+            answer = await self._passed_on(relay, signal, scope, body, is_json, encoding)
+            passage.taken = 200 <= answer[0] < 300
+        return answer
+
+    async def _passed_on(
+        self, relay: Relay, signal: Signal, scope: Scope, body: bytes, is_json: bool, encoding: str
+    ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
+        path = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
         if self._intake.hold is not None and signal == "traces":
             envelope = Envelope("http", path, tuple(scope["headers"]), is_json, encoding)
             rest = await self._intake.hold_back(self._intake.hold, envelope, body, encoding)

@@ -6,24 +6,29 @@ Refused or accepted is decided here and nowhere else; how a refusal is answered,
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, Protocol, TypeVar, get_args
 
 import anyio
 import anyio.lowlevel
 from grpc import StatusCode
-from isal import isal_zlib
 from prometheus_client import CollectorRegistry, Counter
 
 from tracescore import logs
 from tracescore.config import ReceiverConfig
 from tracescore.errors import DecodeError, SpoolError
 from tracescore.model import RawLog, RawSpan
-from tracescore.net.wire import WINDOW_BITS, Envelope, Withheld, compress
+from tracescore.net.wire import Envelope, Withheld, compress
 from tracescore.otlp import json as otlp_json
+from tracescore.otlp.bounds import RequestLimits, TooMany
 from tracescore.otlp.partition import Alone, Ids, part
-from tracescore.otlp.split import Admits, Split, split_logs, split_traces
-from tracescore.receiver.refusals import RefusalReason, Refused, Signal, Wire, too_large
+from tracescore.otlp.split import Admits, Split, logs_in_steps, traces_in_steps
+from tracescore.receiver.inflate import inflate
+from tracescore.receiver.loops import Loops
+from tracescore.receiver.refusals import RefusalReason, Refused, Signal, Wire, crowded
+from tracescore.runtime import aside, in_slices
 
 _log = logging.getLogger("tracescore.receiver")
 
@@ -33,6 +38,12 @@ BODIES_IN_FLIGHT = 8
 """Bodies of the largest size that may be on their way in at once, by one protocol, over all connections."""
 _LEAVING = 3
 """Rounds of the event loop in which a request is on its way to the destination, which then works beside us."""
+MOST_JSON = 2**22
+"""Bytes of a body in JSON, which the parser reads in one go and makes ten times as much of."""
+_SMALL = 2**16
+"""Bytes of a body in JSON that are turned into protobuf at once; more of them beside the event loop."""
+_AT_ONCE = 1_000
+"""Spans and log records that are handed on together: one commit, and some milliseconds of the assembly's time."""
 PATIENCE = 10.0
 """Seconds in which a body must have come in, or it would hold the room of others; senders wait for as long or less."""
 
@@ -119,6 +130,10 @@ class Intake:
         self.retry_after = settings.retry_after
         self.relay, self.hold = relay, hold
         self._sink, self._admits = sink, admits
+        self._at_work = 0
+        """Bytes of inflated bodies that are being taken in."""
+        self._limits = RequestLimits(settings.max_containers, settings.max_spans, settings.max_traces)
+        self.loops = Loops(settings.max_request, self._limits)
         self._metrics = _Metrics(registry)
 
     @property
@@ -140,8 +155,10 @@ class Intake:
         rejected = 0
         if signal != "metrics":
             self.check_room()
-            split = self._split(signal, inflate(body, encoding, self.max_request), json)
-            await self._hand_on(split)
+            plain = inflate(body, encoding, self.max_request)
+            with self._working_on(plain):
+                split = await self._split(signal, plain, json)
+                await self._hand_on(split)
             self._metrics.accepted(wire, signal, split)
             rejected = split.rejected
         self._metrics.requests[wire, signal].inc()
@@ -178,10 +195,13 @@ class Intake:
         try:
             self.check_room()
             plain = inflate(body, encoding, self.max_request)
-            split = self._split("traces", plain, envelope.json)
-            wanted = hold.wanted(split.spans)
-            rest, alone = part(plain, wanted, json=envelope.json) if wanted else (plain, [])
-            await self._hand_on(split, hold.withheld(envelope, alone))
+            with self._working_on(plain):
+                split = await self._split("traces", plain, envelope.json)
+                wanted = hold.wanted(split.spans)
+                parting = partial(part, plain, wanted, json=envelope.json)
+                small = not wanted or len(plain) <= _SMALL
+                rest, alone = (plain, []) if not wanted else parting() if small else await aside(parting)
+                await self._hand_on(split, hold.withheld(envelope, alone))
         except Refused as refused:
             self._metrics.unscored[envelope.wire, refused.reason].inc()
             return body
@@ -195,18 +215,36 @@ class Intake:
         """Counts a refusal; whoever answers it calls this."""
         self._metrics.refused[wire, reason].inc()
 
-    def _split(self, signal: Signal, body: bytes, json: bool) -> Split:
+    @contextmanager
+    def _working_on(self, plain: bytes) -> Iterator[None]:
+        """Refuses what would be too much in memory at once: a small body may have become a large one."""
+        if self._at_work and self._at_work + len(plain) > BODIES_IN_FLIGHT * self.max_request:
+            raise crowded()
+        self._at_work += len(plain)
         try:
-            if signal == "traces":
-                return split_traces(otlp_json.traces_to_protobuf(body) if json else body, self._admits)
-            return split_logs(otlp_json.logs_to_protobuf(body) if json else body, self._admits)
+            yield
+        finally:
+            self._at_work -= len(plain)
+
+    async def _split(self, signal: Signal, body: bytes, json: bool) -> Split:
+        try:
+            if json:
+                body = await _protobuf(signal, body)
+            in_steps = traces_in_steps if signal == "traces" else logs_in_steps
+            return await in_slices(in_steps(body, self._admits, self._limits))
+        except TooMany as error:
+            raise Refused("too_large", str(error)) from None
         except DecodeError as error:
             raise Refused("malformed", str(error)) from None
 
     async def _hand_on(self, split: Split, withheld: Sequence[Withheld] = ()) -> None:
-        """A failing sink is our trouble, not the sender's: it keeps its data and comes back."""
+        """A failing sink is our trouble, not the sender's: it keeps its data and comes back.
+
+        Much is handed on bit by bit. What has been taken when that fails will come again and then change nothing.
+        """
         try:
-            await self._sink.take(split.spans, split.logs, withheld)  # a variable would keep its error, and that us
+            for spans, records, kept in _bit_by_bit(split, withheld):
+                await self._sink.take(spans, records, kept)  # a variable would keep its error, and that us
         except SpoolError:  # it has said why, once
             raise Refused("failed", f"nothing can be written; send again in {self.retry_after:g} s") from None
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender must not take it for an answer to its data
@@ -214,38 +252,31 @@ class Intake:
             raise Refused("failed", f"internal error; send again in {self.retry_after:g} s") from None
 
 
-_MOST_MEMBERS = 64
-"""Each costs a copy of what follows it; exporters write one."""
+def _bit_by_bit(
+    split: Split, withheld: Sequence[Withheld]
+) -> Iterator[tuple[Sequence[RawSpan], Sequence[RawLog], Sequence[Withheld]]]:
+    """The pieces of a request, few at a time; what is kept back goes with its span."""
+    if len(split.spans) + len(split.logs) <= _AT_ONCE:
+        yield split.spans, split.logs, withheld
+        return
+    kept: dict[Ids, list[Withheld]] = {}
+    for each in withheld:
+        kept.setdefault((each.trace_id, each.span_id), []).append(each)
+    for at in range(0, len(split.spans), _AT_ONCE):
+        spans = split.spans[at : at + _AT_ONCE]
+        yield spans, (), [each for span in spans for each in kept.pop((span.trace_id, span.span_id), ())]
+    for at in range(0, len(split.logs), _AT_ONCE):
+        yield (), split.logs[at : at + _AT_ONCE], ()
 
 
-def inflate(body: bytes, encoding: str, max_size: int) -> bytes:
-    """The body without its content encoding (gzip, deflate; empty or identity: as it is).
-
-    Never holds more than `max_size` bytes, however far a small body would expand. Raises Refused.
-    """
-    if encoding in ("", "identity"):
-        if len(body) > max_size:
-            raise too_large(max_size)
-        return body
-    if encoding not in WINDOW_BITS:
-        raise Refused("unsupported_encoding", "content encoding: one of gzip, deflate and identity expected")
-    parts: list[bytes] = []
-    rest, room = body, max_size
-    while rest or not parts:  # a gzip file may have several members
-        inflater = isal_zlib.decompressobj(wbits=WINDOW_BITS[encoding])
-        try:
-            part = inflater.decompress(rest, room + 1)
-        except isal_zlib.error:  # type: ignore[misc]  # its stubs declare an instance
-            raise Refused("malformed", f"body: {encoding} data expected; got {len(body)} other bytes") from None
-        if len(part) > room:
-            raise too_large(max_size)
-        if not inflater.eof:
-            raise Refused("malformed", f"body: the {encoding} data ends too early, after {len(body)} bytes")
-        parts.append(part)
-        if len(parts) > _MOST_MEMBERS:
-            raise Refused("malformed", f"body: at most {_MOST_MEMBERS} {encoding} members expected")
-        rest, room = inflater.unused_data, room - len(part)
-    return b"".join(parts)
+async def _protobuf(signal: Signal, body: bytes) -> bytes:
+    """A request in JSON, in protobuf; DecodeError, Refused."""
+    if len(body) > MOST_JSON:
+        raise Refused(
+            "too_large", f"body: at most {MOST_JSON} bytes of JSON expected; send protobuf or smaller batches"
+        )
+    convert = otlp_json.traces_to_protobuf if signal == "traces" else otlp_json.logs_to_protobuf
+    return convert(body) if len(body) <= _SMALL else await aside(partial(convert, body))
 
 
 class _Metrics:

@@ -19,11 +19,13 @@ RefusalReason = Literal[
     "unsupported_type",
     "unsupported_encoding",
     "full",
+    "crowded",
     "slow",
     "failed",
     "disconnected",
     "unreachable",
     "no_destination",
+    "loop",
 ]
 
 
@@ -33,11 +35,13 @@ class RefusalStatus:
 
     http: HTTPStatus
     grpc: StatusCode
+    throttled: bool = False
+    """Whether RetryInfo goes with it over gRPC whatever the code."""
 
     @property
     def retryable(self) -> bool:
         """Whether the sender is to come back, by the table of the OTLP specification; the HTTP status says the same."""
-        return grpc_answer(self.grpc, after=None) == "again"
+        return grpc_answer(self.grpc, after=0.0 if self.throttled else None) == "again"
 
 
 REFUSALS: dict[RefusalReason, RefusalStatus] = {
@@ -48,12 +52,16 @@ REFUSALS: dict[RefusalReason, RefusalStatus] = {
     "unsupported_encoding": RefusalStatus(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, StatusCode.UNIMPLEMENTED),
     # Not 429: older exporters take that as final and drop the batch.
     "full": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
+    # With RetryInfo this code makes a sender wait; opentelemetry-python opens no new connection for it.
+    "crowded": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.RESOURCE_EXHAUSTED, throttled=True),
     # Not 408: OTLP does not count it among those after which a sender comes back.
     "slow": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
     "failed": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
     # Where requests are passed on: nobody answers; the destination takes the other protocol only.
     "unreachable": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
     "no_destination": RefusalStatus(HTTPStatus.NOT_IMPLEMENTED, StatusCode.UNIMPLEMENTED),
+    # To come again is what they are refused for.
+    "loop": RefusalStatus(HTTPStatus.LOOP_DETECTED, StatusCode.FAILED_PRECONDITION),
 }
 """How each refusal is answered; a client that has gone gets no answer."""
 
@@ -79,4 +87,4 @@ def too_large(max_size: int) -> Refused:
 
 def crowded() -> Refused:
     """The refusal of a body that comes together with too many others."""
-    return Refused("full", "too many requests at once; send again later")
+    return Refused("crowded", "too many requests at once; send again later")

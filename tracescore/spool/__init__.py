@@ -15,6 +15,7 @@ from collections.abc import Awaitable
 from pathlib import Path
 from typing import Protocol
 
+import anyio.lowlevel
 from prometheus_client import CollectorRegistry
 
 from tracescore.config import SpoolConfig
@@ -48,6 +49,10 @@ class Spool(Protocol):
 
     def room(self) -> bool:
         """False when senders must come back later: the file has its full size, or cannot be written."""
+        ...
+
+    def stuck(self) -> bool:
+        """Whether nothing could be committed for some seconds."""
         ...
 
     def commit(self, change: Change) -> Awaitable[None]:
@@ -84,9 +89,14 @@ class MemorySpool:
         """The memory has limits of its own."""
         return True
 
+    def stuck(self) -> bool:
+        """The memory can always be written."""
+        return False
+
     async def commit(self, change: Change) -> None:
-        """Takes effect at once."""
+        """Takes effect at once; then everybody else has a turn."""
         self._take_effect(change)
+        await anyio.lowlevel.cancel_shielded_checkpoint()
 
     def note(self, change: Change) -> None:
         """Nothing is kept."""

@@ -282,7 +282,8 @@ class Fact:
         tables.db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", (self.name, op, self.value))
 
 
-TOTALS = "totals"
+TOTALS, TOTALS_BEFORE = "totals", "totals before"
+"""The latest totals and those before them, which are as good should damage cost the latest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +304,9 @@ class Totals:
         """Keeps the totals and deletes what has become too old."""
         del op
         db, settled = tables.db, "op <= ?1 AND op NOT IN (SELECT op FROM owed)"
+        db.execute(
+            "INSERT OR REPLACE INTO facts SELECT ?, op, value FROM facts WHERE name = ?", (TOTALS_BEFORE, TOTALS)
+        )
         db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", (TOTALS, self.op, self.value))
         db.execute(
             f"UPDATE results SET full = NULL WHERE {settled} AND op IN (SELECT op FROM (SELECT op,"  # noqa: S608

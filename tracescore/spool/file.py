@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import sqlite3
 from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import blake2b
+from itertools import chain, count
 from pathlib import Path
 from typing import Literal, get_args
 
 from tracescore.errors import UsageError
 from tracescore.spool import sqlite
 from tracescore.spool.changes import Change
+from tracescore.spool.salvage import Salvaged, damaged_rows, salvage
+from tracescore.spool.schema import KIND, add_checksum
 
 _log = logging.getLogger("tracescore.spool")
 
@@ -32,37 +36,8 @@ Trouble = Literal["full", "io", "damaged", "defect", "unreadable"]
 """The disk is full or does not work, the file is damaged, the program is wrong, one stored result cannot be read."""
 TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
 
-_KIND = sqlite.FileKind(
-    "spool.path",
-    application_id=int.from_bytes(b"tscs", "big"),
-    version=1,
-    schema="""
-CREATE TABLE origins (id INTEGER PRIMARY KEY, resource BLOB NOT NULL, scope BLOB NOT NULL);
-CREATE TABLE pieces (
-    op INTEGER NOT NULL, at REAL NOT NULL, trace_id BLOB NOT NULL, span_id BLOB NOT NULL, kind INTEGER NOT NULL,
-    digest INTEGER NOT NULL, parent_span_id BLOB NOT NULL, origin INTEGER NOT NULL, body BLOB NOT NULL
-);
-CREATE UNIQUE INDEX piece ON pieces (trace_id, span_id, kind, digest);
-CREATE TABLE withheld (
-    trace_id BLOB NOT NULL, span_id BLOB NOT NULL, digest INTEGER NOT NULL, at REAL NOT NULL,
-    parent_span_id BLOB NOT NULL, envelope BLOB NOT NULL, request BLOB NOT NULL, PRIMARY KEY (trace_id, span_id, digest)
-);
-CREATE TABLE traces (
-    trace_id BLOB PRIMARY KEY, read_op INTEGER NOT NULL DEFAULT 0, closed_at REAL NOT NULL DEFAULT 0,
-    gone_op INTEGER NOT NULL DEFAULT 0, gone_at REAL NOT NULL DEFAULT 0, ids BLOB NOT NULL DEFAULT x''
-) WITHOUT ROWID;
-CREATE TABLE interactions (
-    trace_id BLOB NOT NULL, span_id TEXT NOT NULL, state TEXT NOT NULL, fate TEXT NOT NULL, weight REAL NOT NULL,
-    rule TEXT NOT NULL, read_op INTEGER NOT NULL, op INTEGER NOT NULL, at REAL NOT NULL, PRIMARY KEY (trace_id, span_id)
-) WITHOUT ROWID;
-CREATE TABLE results (op INTEGER PRIMARY KEY, at REAL NOT NULL, brief BLOB NOT NULL, full BLOB);
-CREATE INDEX with_text ON results (op) WHERE full IS NOT NULL;
-CREATE TABLE owed (exporter TEXT NOT NULL, key TEXT NOT NULL, op INTEGER NOT NULL, PRIMARY KEY (exporter, key))
-    WITHOUT ROWID;
-CREATE INDEX owing ON owed (op);
-CREATE TABLE facts (name TEXT PRIMARY KEY, op INTEGER NOT NULL, value BLOB NOT NULL) WITHOUT ROWID;
-""",
-)
+_USABLE: frozenset[Trouble] = frozenset({"full", "io"})
+"""Trouble with a file that may be all right."""
 
 
 class File:
@@ -77,15 +52,16 @@ class File:
         self.used = 0
         """Bytes in use; the file may be larger, as it does not shrink."""
         self.was_damaged = False
+        self.damaged_rows = 0
         self._origins: dict[tuple[bytes, bytes], tuple[int, bytes]] = {}
         self._added = 0
         try:
-            self.db = self._opened()
-        except sqlite3.DatabaseError as error:
-            if trouble(error) != "damaged":
+            self._open()
+        except sqlite.DAMAGED as error:
+            if trouble(error) in _USABLE:
                 raise UsageError(_refusal(path, error)) from None
             self.was_damaged = True
-            self.start_afresh()
+            self._mend_at_start()
         except OSError as error:
             raise UsageError(f"spool.path: {path} cannot be opened: {error.strerror}; name a file there") from None
 
@@ -130,42 +106,94 @@ class File:
         """Bytes on the disk."""
         return sum(file.stat().st_size for file in _files(self.path) if file.exists())
 
-    def start_afresh(self) -> None:
-        """Moves the file aside, in place of one that was moved before, and begins an empty one."""
+    def mend(self) -> None:
+        """Goes on with what can be read of a damaged file, or an empty one; sqlite3.Error or OSError without room.
+
+        The damaged file is kept under a name of its own.
+        """
+        self._shut()
+        salvaged = self._salvage()
+        aside = _unused(self.path)
+        if salvaged.kept:
+            self._replace(aside)
+            detail = "what can be read of it goes on"
+        else:
+            _fresh(self.path).unlink(missing_ok=True)
+            for file, name in zip(_files(self.path), _files(aside), strict=True):
+                with suppress(FileNotFoundError):
+                    file.replace(name)
+            salvaged.lost, detail = 0, "what it held is lost; an empty one is begun"
+        self._open()
+        self.damaged_rows += salvaged.lost
+        shown = (salvaged.kept, salvaged.lost, aside, detail)
+        _log.error('event=spool_damaged rows_kept=%d rows_lost=%d moved_to="%s" detail="%s"', *shown)
+
+    def _mend_at_start(self) -> None:
+        try:
+            self.mend()
+        except (*sqlite.DAMAGED, OSError) as error:
+            why = f"{self.path} is damaged, and what can be read of it cannot be saved beside it: {error}"
+            raise UsageError(f"spool.path: {why}; make room there, or name another file") from None
+
+    def _salvage(self) -> Salvaged:
+        """Into a file beside; nothing when this one cannot be opened at all."""
+        try:
+            return salvage(self.path, _fresh(self.path), (f"page_size = {_PAGE}",))
+        except sqlite.DAMAGED as error:
+            if trouble(error) in _USABLE:
+                raise
+            return Salvaged()
+
+    def _replace(self, aside: Path | None = None) -> None:
+        """Puts the file beside in the place of this one, which is kept as `aside`; at each moment one is there."""
+        if aside is not None:
+            try:
+                aside.hardlink_to(self.path)
+            except OSError:  # not every file system has links
+                shutil.copyfile(self.path, aside)
+        for log in _files(self.path)[1:]:  # of the old file: SQLite would take it for one of the new file
+            log.unlink(missing_ok=True)
+        _fresh(self.path).replace(self.path)
+
+    def _shut(self) -> None:
         if hasattr(self, "db"):
-            self.db.close()
-        for file in _files(self.path):
-            with suppress(FileNotFoundError):
-                file.replace(file.with_name(file.name.replace(self.path.name, f"{self.path.name}.damaged")))
+            with suppress(*sqlite.DAMAGED):
+                self.db.close()
         self._origins.clear()
-        self.db = self._opened()
-        _log.error(
-            'event=spool_damaged moved_to="%s.damaged" detail="what it held is lost; an empty one is begun"', self.path
-        )
 
     def close(self) -> None:
         """Leaves one complete file."""
         self.db.close()
 
-    def _opened(self) -> sqlite3.Connection:
-        sqlite.claim(self.path, _KIND)
+    def _open(self) -> None:
+        sqlite.claim(self.path, KIND)
+        self.db = self._connected()
+        if self.db.execute("PRAGMA user_version").fetchone()[0] != KIND.version:
+            self._shut()
+            self._salvage()
+            self._replace()
+            self.db = self._connected()
+        self._measure()
+
+    def _connected(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)
+        add_checksum(db)
         try:
             self._prepare(db)
         except BaseException:
             db.close()
             raise
-        self.db = db
-        self._measure()
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
         for setting in _SETTINGS:
             db.execute(f"PRAGMA {setting}")
         db.execute("BEGIN IMMEDIATE")  # takes the lock
-        sqlite.prepare(db, self.path, _KIND)
+        sqlite.prepare(db, self.path, KIND)
         db.execute("COMMIT")
-        if db.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
+        if db.execute("PRAGMA user_version").fetchone()[0] == KIND.version and (
+            db.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok" or damaged_rows(db)
+        ):
             error = sqlite3.DatabaseError("the check at the start failed")
             error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
             raise error
@@ -178,6 +206,8 @@ class File:
 
 def trouble(error: BaseException) -> Trouble:
     """What kind of trouble an error tells of."""
+    if isinstance(error, UnicodeDecodeError):
+        return "damaged"
     code = getattr(error, "sqlite_errorcode", None)
     if code is None:
         return "io" if isinstance(error, OSError) else "defect"
@@ -199,10 +229,20 @@ _BY_CODE: dict[int, Trouble] = {
 }
 
 
-def _refusal(path: Path, error: sqlite3.DatabaseError) -> str:
+def _refusal(path: Path, error: Exception) -> str:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
         return f"spool.path: {path} is in use by another process; give every process a file of its own"
     return f"spool.path: {path} cannot be used: {error}"
+
+
+def _unused(path: Path) -> Path:
+    """A name for a damaged file that no earlier one has."""
+    names = (path.with_name(f"{path.name}.damaged{number}") for number in chain([""], (f"-{n}" for n in count(2))))
+    return next(name for name in names if not any(file.exists() for file in _files(name)))
+
+
+def _fresh(path: Path) -> Path:
+    return path.with_name(f"{path.name}.new")
 
 
 def _files(path: Path) -> list[Path]:

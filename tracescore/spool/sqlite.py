@@ -12,6 +12,9 @@ from typing import Literal
 
 from tracescore.errors import UsageError
 
+DAMAGED = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged file may raise: SQLite quotes it in its messages, and Python takes these for UTF-8."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
@@ -24,6 +27,8 @@ class FileKind:
     application_id: int
     version: int
     schema: str
+    earlier: tuple[int, ...] = ()
+    """Versions that are read as well, and turned into the present one by whoever opens the file."""
 
 
 def claim(path: Path, kind: FileKind) -> None:
@@ -34,7 +39,7 @@ def claim(path: Path, kind: FileKind) -> None:
     untouched = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     state = None
     # There is none, or it is damaged or no database: that is found out when it is opened.
-    with suppress(sqlite3.Error), closing(sqlite3.connect(untouched, uri=True)) as db:
+    with suppress(*DAMAGED), closing(sqlite3.connect(untouched, uri=True)) as db:
         state = _state(db, kind)
     if state == "foreign":
         raise _refusal(path, kind)
@@ -68,10 +73,11 @@ def _state(db: sqlite3.Connection, kind: FileKind) -> Literal["empty", "ours", "
     tables = {name for (name,) in db.execute("SELECT name FROM sqlite_schema")}
     if (version, application_id, tables) == (0, 0, set()):
         return "empty"
-    if (version, application_id) == (kind.version, kind.application_id):
+    known = version in (kind.version, *kind.earlier)
+    if known and application_id == kind.application_id:
         return "ours"
     expected = set(re.findall(r"CREATE TABLE (\w+)", kind.schema))
-    return "unmarked" if (version, application_id) == (kind.version, 0) and expected <= tables else "foreign"
+    return "unmarked" if known and application_id == 0 and expected <= tables else "foreign"
 
 
 def _refusal(path: Path | None, kind: FileKind) -> UsageError:

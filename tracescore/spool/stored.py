@@ -14,7 +14,7 @@ import orjson
 
 from tracescore.model import RawLog, RawSpan, Result, State
 from tracescore.net.wire import Withheld
-from tracescore.spool.changes import SPAN, TOTALS, Disposition
+from tracescore.spool.changes import SPAN, TOTALS, TOTALS_BEFORE, Disposition
 from tracescore.spool.codec import decode, decode_envelope
 
 _log = logging.getLogger("tracescore.spool")
@@ -67,7 +67,8 @@ class Stored:
     def __init__(self, db: sqlite3.Connection, unreadable: Callable[[], None]) -> None:
         """`unreadable` is told of everything here that cannot be read."""
         self._db, self._unreadable = db, unreadable
-        row = db.execute("SELECT op, value FROM facts WHERE name = ?", (TOTALS,)).fetchone()
+        latest = "SELECT op, value FROM facts WHERE name IN (?, ?) ORDER BY op DESC LIMIT 1"
+        row = db.execute(latest, (TOTALS, TOTALS_BEFORE)).fetchone()
         self.totals: dict[str, Any] = {}
         """Those of each part, by its name."""
         self._counted_up_to = 0

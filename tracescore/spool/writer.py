@@ -7,15 +7,18 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio.lowlevel
 import anyio.to_thread
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from tracescore import logs
 from tracescore.errors import SpoolError
+from tracescore.runtime import SLICE
 from tracescore.spool.changes import Change, Fact
 from tracescore.spool.file import TROUBLES, File, Trouble, trouble
 from tracescore.spool.stored import Stored
@@ -28,6 +31,8 @@ _RETRY = 1.0
 """Seconds between two attempts while the disk is full or does not work."""
 _PROBE = Fact("probe", bytes(2**18))
 """Written to find out whether the disk works again: as large as a request may be, or trouble would come and go."""
+_STUCK = 3.0
+"""Seconds without a commit after which the process is not ready: a shorter time is no reason to leave the Service."""
 _LAST_ATTEMPTS = 5.0
 """Seconds that `close` waits for a disk that does not work."""
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
@@ -56,8 +61,14 @@ class FileSpool:
         self._path, self._max_size = path, max_size
         self._file: File | None = None
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._ending: deque[tuple[_Waiting, SpoolError | None]] = deque()
+        """What is on the disk, or cannot be, and has not taken effect."""
+        self._at_work = False
         self._numbered = 0
         self._trouble: Trouble | None = None
+        self._began: float | None = None
+        """When the commit began that is not done."""
+        self._troubled_since: float | None = None
         self._give_up = float("inf")
         self._metrics = _Metrics(registry, self)
 
@@ -65,6 +76,7 @@ class FileSpool:
         """Opens the file and gives what an earlier process left; UsageError when that is not possible."""
         self._file = file = File(self._path, self._max_size)
         self._metrics.errors["damaged"].inc(file.was_damaged)
+        self._metrics.damaged_rows.inc(file.damaged_rows)
         self.applied = self._numbered = file.last_op()
         return Stored(file.db, self._metrics.errors["unreadable"].inc)
 
@@ -77,6 +89,11 @@ class FileSpool:
     def room(self) -> bool:
         """Whether more may come."""
         return self._trouble is None and self._file is not None and self._file.used < self._max_size
+
+    def stuck(self) -> bool:
+        """Whether nothing could be committed for some seconds; to be full is no such trouble, as that passes."""
+        since = min((at for at in (self._began, self._troubled_since) if at is not None), default=None)
+        return since is not None and time.monotonic() - since > _STUCK
 
     def commit(self, change: Change) -> asyncio.Future[None]:
         """Commits the change; done when it has taken effect."""
@@ -95,6 +112,8 @@ class FileSpool:
         self._give_up = time.monotonic() + _LAST_ATTEMPTS
         self._queue.put(None)
         await anyio.to_thread.run_sync(self._thread.join)
+        while self._ending:
+            await anyio.lowlevel.checkpoint()
         self._file.close()
 
     def bytes(self) -> float:
@@ -111,22 +130,36 @@ class FileSpool:
         self._numbered += 1
         self._queue.put(_Waiting(self._numbered, change, done))
 
-    def _take_effect(self, group: Sequence[_Waiting], error: SpoolError | None) -> None:
-        """Ends changes, in the order in which they were committed."""
-        for each in group:
-            failed: Exception | None = error
-            if error is None:
-                self.applied = each.number
-                try:
-                    self._effect(each.change)
-                except Exception as defect:  # noqa: BLE001 - told to whoever waits; the others must not suffer
-                    failed = defect
-            if each.done is None or each.done.done():
-                continue
-            if failed is None:
-                each.done.set_result(None)
-            else:
-                each.done.set_exception(failed)
+    def _committed(self, group: Sequence[_Waiting], error: SpoolError | None) -> None:
+        self._ending.extend((each, error) for each in group)
+        if not self._at_work:
+            self._at_work = True
+            self._end_changes()
+
+    def _end_changes(self) -> None:
+        """Ends changes, in the order in which they were committed, with a turn for everybody else in between."""
+        until = time.monotonic() + SLICE
+        while self._ending:
+            self._end(*self._ending.popleft())
+            if self._ending and time.monotonic() >= until:
+                self._loop.call_soon(self._end_changes)
+                return
+        self._at_work = False
+
+    def _end(self, each: _Waiting, error: SpoolError | None) -> None:
+        failed: Exception | None = error
+        if error is None:
+            self.applied = each.number
+            try:
+                self._effect(each.change)
+            except Exception as defect:  # noqa: BLE001 - told to whoever waits; the others must not suffer
+                failed = defect
+        if each.done is None or each.done.done():
+            return
+        if failed is None:
+            each.done.set_result(None)
+        else:
+            each.done.set_exception(failed)
 
     # ---------------------------------------------------------------- in the thread
 
@@ -171,9 +204,12 @@ class FileSpool:
         """One transaction; an empty group asks whether the disk works again."""
         assert self._file is not None  # noqa: S101 - the thread is started after `open`
         changes = [(each.number, each.change) for each in group]
-        began = time.perf_counter()
-        self._file.write(changes or [(self.applied, _PROBE)])
-        self._metrics.committed(time.perf_counter() - began)
+        self._began = began = time.monotonic()
+        try:
+            self._file.write(changes or [(self.applied, _PROBE)])
+        finally:
+            self._began = None
+        self._metrics.committed(time.monotonic() - began)
 
     def _failed(self, group: list[_Waiting], error: Exception) -> list[_Waiting]:
         kind = trouble(error)
@@ -181,10 +217,11 @@ class FileSpool:
         if kind == "defect":
             return self._one_by_one(group, error)
         if kind == "damaged":
-            self._begin_anew()
+            self._mend()
         elif self._trouble != kind:
             _log.error('event=spool_%s detail="%s; senders are told to come back"', kind, error)
         self._trouble = kind
+        self._troubled_since = self._troubled_since or time.monotonic()
         self._tell(
             [each for each in group if each.change.refusable], SpoolError(f"the spool cannot be written: {kind}")
         )
@@ -202,21 +239,23 @@ class FileSpool:
                 return again + group[place:]
         return []
 
-    def _begin_anew(self) -> None:
+    def _mend(self) -> None:
         assert self._file is not None  # noqa: S101 - as above
         try:
-            self._file.start_afresh()
+            before = self._file.damaged_rows
+            self._file.mend()
+            self._metrics.damaged_rows.inc(self._file.damaged_rows - before)
         except Exception as error:  # noqa: BLE001 - it is tried again with the next group
-            _log.error('event=spool_damaged detail="no new file can be begun: %s"', error)
+            _log.error('event=spool_damaged detail="it cannot be mended: %s"', error)
 
     def _recovered(self) -> None:
         if self._trouble is not None:
-            self._trouble = None
+            self._trouble = self._troubled_since = None
             _log.info("event=spool_recovered")
 
     def _tell(self, group: Sequence[_Waiting], error: SpoolError | None = None) -> None:
         try:
-            self._loop.call_soon_threadsafe(self._take_effect, group, error)
+            self._loop.call_soon_threadsafe(self._committed, group, error)
         except RuntimeError:
             _log.warning("event=spool_unheard changes=%d", len(group))  # the loop has ended before `close`
 
@@ -240,6 +279,11 @@ class _Metrics:
             "tracescore_spool_errors", "What went wrong with the file, by reason.", ["reason"], registry=registry
         )
         self.errors = {reason: errors.labels(reason) for reason in TROUBLES}
+        self.damaged_rows = Counter(
+            "tracescore_spool_damaged_rows",
+            "Rows left out as their checksum is wrong, and places in the file that cannot be read.",
+            registry=registry,
+        )
         self._commits = Counter("tracescore_spool_commits", "Transactions committed.", registry=registry)
         self._durations = Histogram(
             "tracescore_spool_commit_duration_seconds",

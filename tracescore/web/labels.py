@@ -1,17 +1,23 @@
 """Where people label answers: one at a time, as they were drawn, without the scores that the judge gave."""
 
+import re
 from collections.abc import Mapping
 from urllib.parse import parse_qs
 
 from tracescore.calibration.labelling import Labelling
+from tracescore.model import MEASURES
 from tracescore.net.asgi import Response
-from tracescore.web.messages import Request, as_json, html, refused
+from tracescore.web.messages import Request, as_json, html, only_known, refused
 from tracescore.web.render import page
 
 PATH, EXPORT_PATH = "/labels", "/api/labels"
 PATHS = (PATH, EXPORT_PATH)
 _LARGEST_FORM = 65_536
 _MOST_FIELDS = 2_000
+
+
+_FIELDS = {"form", "id", "save", "skip"}
+_JUDGED = re.compile(rf"(?:{'|'.join(MEASURES)})\.[0-9]{{1,4}}")
 
 
 class LabelPages:
@@ -43,6 +49,7 @@ class LabelPages:
         """
         if self._labels is None:
             raise ValueError("this process asks for no labels")
+        only_known(given, lambda name: name in _FIELDS or _JUDGED.fullmatch(name) is not None)
         await self._labels.give(given.get("id", ""), {} if "skip" in given else _answers(given))
 
 

@@ -1,6 +1,6 @@
 """What the page looks at of a request, and its two kinds of responses: pages, and JSON for the command line."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -38,6 +38,13 @@ class Request:
             if len(body) > most:
                 return None
         return body
+
+
+def only_known(fields: Collection[str], known: Callable[[str], bool]) -> None:
+    """Raises ValueError when a form has a field that no form of this page has: it is another one, or an older one."""
+    unknown = [name for name in fields if not known(name)]
+    if unknown:
+        raise ValueError(f"the fields of the form on this page expected; got {unknown[0][:40]!r} too")
 
 
 def html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> Response:

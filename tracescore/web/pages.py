@@ -28,7 +28,7 @@ from tracescore.net.asgi import Receive, Response, Scope, Send, respond
 from tracescore.pipeline.ledger import Snapshot
 from tracescore.web import api, labels, views
 from tracescore.web.guard import COOKIE, Guard
-from tracescore.web.messages import LARGEST_BODY, Request, html
+from tracescore.web.messages import LARGEST_BODY, Request, html, only_known
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
 
@@ -186,6 +186,10 @@ class Pages:
                 return _message(413, "Too long", f"A login has at most {LARGEST_BODY} bytes.")
             text = body.decode(errors="replace")
         given = {name: values[0] for name, values in parse_qs(text, errors="replace").items()}
+        try:
+            only_known(given, {"token", "next"}.__contains__)
+        except ValueError as error:
+            return _message(400, "This is no login", f"{error}.")
         target = given.get("next", "/")
         if "token" not in given or not self._guard.token_allowed(given["token"]):
             return _ask_for_token(target, wrong="token" in given)

@@ -1,7 +1,7 @@
 """The metrics listener: /metrics, /-/healthy and /-/ready. Holds no user text."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -25,6 +25,12 @@ class Health:
 
     ready: bool = False
     reason: str = "starting"
+    stuck: Callable[[], bool] = lambda: False
+    """Whether what comes in cannot be kept at present."""
+
+    def why_not(self) -> str:
+        """Why it takes nothing in; empty when it does."""
+        return self.reason if not self.ready else "the spool cannot be written" if self.stuck() else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +60,10 @@ async def _answer(registry: CollectorRegistry, health: Health, scope: Scope) -> 
         return Response(HTTPStatus.METHOD_NOT_ALLOWED, b"use GET\n", headers=(("allow", "GET, HEAD"),))
     if path == "/metrics":
         return await _metrics(registry, scope)
-    if path == "/-/healthy" or health.ready:
+    why_not = "" if path == "/-/healthy" else health.why_not()
+    if not why_not:
         return Response(HTTPStatus.OK, b"ok\n")
-    return Response(HTTPStatus.SERVICE_UNAVAILABLE, f"not ready: {health.reason}\n".encode())
+    return Response(HTTPStatus.SERVICE_UNAVAILABLE, f"not ready: {why_not}\n".encode())
 
 
 async def _metrics(registry: CollectorRegistry, scope: Scope) -> Response:

@@ -33,6 +33,9 @@ Relayed = Literal[OtlpOutcome, "unreachable"]
 MAX_IN_FLIGHT = 128 * 2**20
 """Bytes of requests under way; beyond them senders are told to come back, as when nobody answers."""
 
+LARGEST_ANSWER, _PIECE = 2**20, 2**16
+"""Bytes of an answer that are passed back, and that are read at a time."""
+
 _HOP_BY_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization te trailer trailers transfer-encoding upgrade "
     b"proxy-connection host content-length expect date server".split()
@@ -108,7 +111,7 @@ class Forwarder:
             content = io.BytesIO(body)  # is written piece by piece, where bytes would be all at once
             try:
                 async with self._session.post(url, data=content, headers=passed, allow_redirects=False) as response:
-                    answer = response.status, _end_to_end(response.raw_headers), await response.read()
+                    answer = response.status, *await _limited(response)
             except (aiohttp.ClientError, TimeoutError, OSError) as error:
                 drop_tracebacks(error)
                 return None
@@ -195,6 +198,18 @@ class Forwarder:
         if method not in self._calls:
             self._calls[method] = self._channel.unary_unary(method, None, None)  # bytes in, bytes out
         return self._calls[method]
+
+
+async def _limited(response: aiohttp.ClientResponse) -> tuple[Headers, bytes]:
+    """Headers and body of an answer; one that is too long to be an answer over OTLP counts by its status alone."""
+    parts, size = [], 0
+    async for part in response.content.iter_chunked(_PIECE):
+        parts.append(part)
+        size += len(part)
+        if size > LARGEST_ANSWER:
+            response.close()
+            return [], b""
+    return _end_to_end(response.raw_headers), b"".join(parts)
 
 
 def _end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
