@@ -170,7 +170,8 @@ class Probe:
         verdicts, _ = await self._chat.ask_once(_question(long_text(size), deadline), self._spending)
         _check(verdicts, size)
         now = self._spending.usage
-        read, written = now.input_tokens - usage.input_tokens, now.output_tokens - usage.output_tokens
+        # Some servers and proxies report fewer tokens than they read, or none: then the text's own size stands.
+        read, written = max(size, now.input_tokens - usage.input_tokens), now.output_tokens - usage.output_tokens
         return ProbeReading(size, self._clock() - started, read, written)
 
 
