@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -285,3 +286,10 @@ async def test_a_reply_without_token_counts_is_estimated_and_said_so(server) -> 
         await session.claims("", "A.")
         assert session.usage.input_tokens > 300
         assert built.value("tracescore_judge_usage_estimated_total") == 1
+
+
+async def test_a_judge_that_reports_few_tokens_is_not_taken_for_a_slow_one(server) -> None:
+    few = {"prompt_tokens": 1, "completion_tokens": 1}
+    server.script = lambda request: replace(sensible(request), usage=few, delay=0.05)
+    async with Built(server, timeout="5s") as built:
+        await built.judge.probe()
