@@ -118,6 +118,18 @@ def test_an_object_in_a_functions_input_or_output_is_no_text(made: Any):
     assert alone.state == "implausible"
 
 
+@pytest.mark.parametrize(
+    "cut",
+    [
+        "{'query': 'How long can I ret",
+        "[Document(id='1', page_content='Items can be ret",
+        "{'result': 'Within 30 days.', 'docs': [Document(page_con",
+    ],
+)
+def test_an_object_whose_end_was_cut_off_is_no_text(cut: str):
+    assert only(chain(cut, cut, chat("", ""))).state == "implausible"
+
+
 @settings(max_examples=100, deadline=None)
 @given(TEXTS)
 def test_the_text_inside_an_object_is_read_with_its_quotes_and_line_ends(text: str):

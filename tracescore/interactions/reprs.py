@@ -17,8 +17,8 @@ POSITIONAL: Final = "__args__"
 """The key under which arguments without a name stand."""
 
 _DEPTH = 60
-_CUT = 60
-"""A shorter text (characters) was not cut by any limit."""
+_CUT = 24
+"""A shorter text (characters) tells too little to say that it was cut."""
 _SHORTENED = 30
 """A longer text that ends with dots inside an object was shortened by the object's own repr."""
 _ESCAPED = 200_000

@@ -15,8 +15,8 @@ MEASURE_NAMES: Mapping[Measure, str] = {
 }
 
 MEASURE_MEANINGS: Mapping[Measure, str] = {
-    "answer_relevancy": "Does the answer address the question? Questions are generated from the answer alone "
-    "and compared with the one that was asked.",
+    "answer_relevancy": "Does the answer address the question? A model generates questions from the answer alone and "
+    "compares them with the one that was asked; the embedded judge looks at question and answer.",
     "completeness": "Does the answer cover every part of what was asked?",
     "faithfulness": "Does every claim of the answer stand in the passages it was given?",
     "answer_correctness": "Does the answer say what the reference says?",
