@@ -9,6 +9,7 @@ import pytest
 from tests.local_judge import NEEDS_MODEL, credits_of, factual, faithfulness, judge
 from tracescore.errors import JudgeError
 from tracescore.judge.embedded.language import differ, is_latin, language
+from tracescore.judge.embedded.verdicts import GOOD
 from tracescore.judge.operations import Vocabulary
 
 pytestmark = [pytest.mark.anyio, *NEEDS_MODEL]
@@ -95,6 +96,29 @@ async def test_a_part_is_covered_by_an_answer_of_the_kind_that_is_asked_for(
     assert await credits_of(question, answer) == [credit]
 
 
+ARTICLE = [
+    "The harbour of Norrvik was rebuilt after the storm. Ferries leave for the islands every morning.",
+    "The mayor opened the library on Monday. Its reading room holds ninety seats.",
+    "A school in the valley closed for repairs. Pupils travel to the next town by bus.",
+    "The town council voted on the budget. Roads and bridges get the largest share.",
+    "Fishermen met in the old market hall. They asked for lower fees in winter.",
+] * 3
+
+
+async def test_a_claim_has_its_value_however_much_is_searched_beside_its_passage() -> None:
+    passage = "The museum shop sells maps of the coast and opens at ten."
+    for claim in ("The shop of the museum sells maps.", "The bakery sells bread.", "The museum shop opens at noon."):
+        alone, among = await faithfulness("?", claim, [passage]), await faithfulness("?", claim, [*ARTICLE, passage])
+        assert alone is not None
+        assert among == pytest.approx(alone, abs=0.15)
+
+
+async def test_words_that_stand_all_over_a_long_text_do_not_support_a_claim() -> None:
+    value = await faithfulness("?", "The mayor closed the market hall in the valley.", ARTICLE)
+    assert value is not None
+    assert value < GOOD
+
+
 async def relevance(question: str, answer: str) -> float:
     return (await judge().session("key").relevance(question, answer)).credit
 
@@ -134,7 +158,9 @@ async def test_what_stands_around_an_answer_does_not_move_its_relevancy(padding:
     ],
 )
 async def test_known_blind_spots_count_as_supported(claim: str, passage: str, reason: str) -> None:
-    assert await faithfulness("?", claim, [passage]) == 1, reason
+    value = await faithfulness("?", claim, [passage])
+    assert value is not None
+    assert value >= GOOD, reason
 
 
 async def test_what_must_be_inferred_counts_as_not_found() -> None:

@@ -69,10 +69,8 @@ def _dealing(whole: Terms, parts: list[Terms], kinds: list[Asked], sentence: Ter
     given = [_given(kind, sentence.text) for kind in kinds]
     fragment = len(sentence.words) <= FRAGMENT and not _VERB.search(sentence.text)
     features = {
-        "cosine": max(float(v.vector @ sentence.vector) for v in (whole, *parts)),
+        "cosine": float(whole.vector @ sentence.vector),
         "aligned": aligned,
-        "given": float(max(given) > 0),
-        "not_given": float(max(given) < 0),
         "fragment": float(fragment and max(given) >= 0),
         "fragment_given": float(fragment and max(given) > 0),
     }
