@@ -2,8 +2,8 @@
 
 DIR holds labelled sets as `fit_embedded.py` describes them, FOLDER the coefficients that it wrote with `--each`: every
 set is scored with those that were fitted without it. Prints the table of docs/embedded-judge.md: for the value that
-is published, the AUC with its bootstrap 95 % interval, the mean of the good and of the bad rows, and the AUC of the
-cosine of MiniLM and of the overlap of content words on the same rows.
+is published, the AUC with its bootstrap 95 % interval, the mean of the good and of the bad rows, the AUC of the cosine
+of MiniLM and of the overlap of content words on the same rows, and how far the AUC lies above the better of these.
 """
 
 from __future__ import annotations
@@ -46,15 +46,16 @@ def auc(good: NDArray[np.bool_], scores: NDArray[np.float64]) -> float:
     return float(np.where(missing, 0.5, (a > b) + (a == b) / 2).mean())
 
 
-def interval(good: NDArray[np.bool_], scores: NDArray[np.float64]) -> tuple[float, float]:
-    """Bootstrap 95 % interval of the AUC."""
+def interval(good: NDArray[np.bool_], scores: NDArray[np.float64], other: NDArray[np.float64] | None = None) -> str:
+    """Bootstrap 95 % interval of the AUC, or of how far it lies above that of `other` on the same rows."""
     rng, found = np.random.default_rng(14), []
     for _ in range(ROUNDS):
         drawn = rng.integers(0, len(good), len(good))
         if 0 < good[drawn].sum() < len(good):
-            found.append(auc(good[drawn], scores[drawn]))
+            less = 0.0 if other is None else auc(good[drawn], other[drawn])
+            found.append(auc(good[drawn], scores[drawn]) - less)
     low, high = np.percentile(found, [2.5, 97.5])
-    return float(low), float(high)
+    return f"{low:.2f} to {high:.2f}"
 
 
 async def published(rows: Sequence[Row], task: str, judge: EmbeddedJudge) -> NDArray[np.float64]:
@@ -99,11 +100,13 @@ def line(name: str, rows: Sequence[Row], coefficients: Path) -> str:
     scores = asyncio.run(published(rows, task, EmbeddedJudge(settings, embedder())))
     whole = 0.75 if any(row["label"] == 0.5 for row in rows) else 0.5
     good = np.array([row["label"] >= whole for row in rows])
-    (low, high), (near, shared) = interval(good, scores), baselines(task, rows)
-    means = np.nanmean(scores[good]), np.nanmean(scores[~good])
+    near, shared = baselines(task, rows)
+    means, better = (np.nanmean(scores[good]), np.nanmean(scores[~good])), max(near, shared, key=lambda b: auc(good, b))
+    over = auc(good, scores) - auc(good, better)
     return (
-        f"| {name} | {len(rows)} | {np.isnan(scores).sum()} | {auc(good, scores):.3f} ({low:.2f} to {high:.2f}) "
-        f"| {means[0]:.2f} / {means[1]:.2f} | {auc(good, near):.3f} | {auc(good, shared):.3f} |"
+        f"| {name} | {len(rows)} | {np.isnan(scores).mean():.1%} | {auc(good, scores):.3f} ({interval(good, scores)}) "
+        f"| {means[0]:.2f} / {means[1]:.2f} | {auc(good, near):.3f} | {auc(good, shared):.3f} "
+        f"| {over:+.3f} ({interval(good, scores, better)}) |"
     )
 
 
@@ -115,7 +118,8 @@ def main() -> None:
     parser.add_argument("--sets", default="", help="beginnings of names, with commas")
     parser.add_argument("--limit", type=int, help="rows of each set")
     options = parser.parse_args()
-    print("| set | n | without a value | AUC | mean of good / bad | cosine | words |\n|---|---|---|---|---|---|---|")
+    print("| set | n | without a value | AUC | mean of good / bad | cosine | words | over the better |")
+    print("|---|---|---|---|---|---|---|---|")
     for path in sorted(options.folder.glob("*.jsonl")):
         if path.stem.startswith(tuple(options.sets.split(","))):
             rows = [json.loads(text) for text in path.open()][: options.limit]

@@ -151,13 +151,12 @@ class Evidence:
     """The sentences of some passages, encoded as far as the statements to be held against them need it.
 
     `verbatim` has every sentence by its `key`; `terms` are those that share most with the statements, in their order.
-    `stems` count the sentences that hold a word, `initials` are the first letters of the words in a row, `text` is
-    all of it.
+    `stems` are of the words in these, `initials` the first letters of the words in a row, `text` is all of it.
     """
 
     verbatim: Mapping[str, str]
     terms: Sequence[Terms]
-    stems: Mapping[str, int]
+    stems: frozenset[str]
     initials: str
     text: str
 
@@ -179,8 +178,7 @@ def gather(passages: Sequence[str], statements: Sequence[str], encoder: Encoder)
     found = [by_text[sentence] for sentence in chosen]
     known = [word for each in found for word in each.words]
     initials = "".join(w.folded[0] for w in known)
-    stems = Counter(stem for each in found for stem in {w.stem for w in each.words})
-    return Evidence(verbatim, found, stems, initials, " ".join(e.text for e in found))
+    return Evidence(verbatim, found, frozenset(w.stem for w in known), initials, " ".join(e.text for e in found))
 
 
 _NOTHING = frozenset[str]()

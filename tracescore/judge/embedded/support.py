@@ -6,7 +6,6 @@ the sentences that match best and no others. What no rule decides is left to a s
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -14,10 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from tracescore.judge.embedded.alignment import FORM, FUNCTION_WEIGHT, Evidence, Floats, Terms, similarity
+from tracescore.judge.embedded.alignment import FORM, Evidence, Floats, Terms, similarity
 from tracescore.judge.embedded.quantities import missing, quantities, rivals
 from tracescore.judge.embedded.sentences import key
-from tracescore.judge.embedded.terms import Word, are_opposite, is_acronym, is_negative, names, negated, resembles
+from tracescore.judge.embedded.terms import are_opposite, is_acronym, is_negative, names, negated, resembles
 
 WINDOW = 3
 """Sentences an answer may meet a reference with together."""
@@ -25,6 +24,8 @@ GAIN = 0.05
 """What a further sentence must add to the alignment to be drawn on."""
 SAME_SUBJECT = 0.6
 """Alignment from which a differing number, name or negation is a contradiction rather than another subject."""
+SAME_MATTER = 0.65
+"""The same for a claim and one sentence of passages, of which there may be many."""
 COUNTERPART = 0.56
 """Similarity (a cosine of 0.75) from which two words are compared for their negation."""
 FIGURES, FIGURES_SHORT, FEW = 0.85, 0.75, 8
@@ -118,28 +119,18 @@ def _in_one_place(
 ) -> dict[str, float]:
     """What one place of the evidence says of the statement, however much is searched beside it.
 
-    `near` is the alignment with the best sentence or two in a row; `rare` that with the best sentence where a word
-    counts by how few sentences hold it; both are means with the cosine. `together` is the share of neighbouring words
-    that are neighbours in one sentence, `apart` says that a number does not stand there.
+    `near` is the mean of the cosine and of the alignment with the best sentence or two in a row, `together` the share
+    of neighbouring words that are neighbours in one sentence, `apart` says that a number stands elsewhere at best.
     """
     rows = np.maximum(best, np.vstack([best[1:], best[-1:]]))
     i = int((rows @ weights).argmax())
-    telling = np.array([_telling(word, evidence) for word in statement.words])
     pairs = _neighbours(statement)
     place = " ".join(terms.text for terms in evidence.terms[max(0, i - 1) : i + 3])
     return {
         "near": (float(rows[i] @ weights / weights.sum()) + cosine) / 2,
-        "rare": (float((best @ telling).max() / telling.sum()) + cosine) / 2,
         "together": max(len(pairs & _neighbours(terms)) for terms in evidence.terms) / len(pairs) if pairs else 0.0,
         "apart": float(bool(missing(statement.text, place))),
     }
-
-
-def _telling(word: Word, evidence: Evidence) -> float:
-    """How much it tells that a sentence holds this word: the fewer do, the more."""
-    if word.is_function:
-        return FUNCTION_WEIGHT
-    return max(0.1, math.log((len(evidence.terms) + 1) / (evidence.stems.get(word.stem, 0) + 0.5)))
 
 
 def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> float | None:
@@ -151,7 +142,7 @@ def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> flo
     if features["one"] < FAR and features["cosine"] < FAR:
         return 0.0
     if features["number"] or features["negation"] or features["name"]:
-        return 0.0 if features["one"] >= SAME_SUBJECT or _only_name_differs(statement, best, features) else None
+        return 0.0 if features["one"] >= SAME_MATTER or _only_name_differs(statement, best, features) else None
     if features["apart"]:
         return None
     content = [i for i, word in enumerate(statement.words) if not word.is_function]
