@@ -51,8 +51,7 @@ _ANY_NUMBER = frozenset({"number"})
 _AUX = "is|are|was|were|do|does|did|can|could|may|might|must|should|shall|will|would|has|have|had"
 _YES_NO = re.compile(
     rf"(?i)^\W*(?:(?:and|so|but|also|or|und|et|y)\s+)?(?:(?:{_AUX})(?:n't)?|can't|won't|ist|sind|kann|können|gibt|gilt|"
-    r"gelten|hat|haben|darf|muss|est-ce|peut-on|puis-je|puedo|hay|se puede|هل|क्या|是否|能否|可否|可以)(?!\w)"
-    r"|吗[？?]?$|ですか[？?。]?$|ますか[？?。]?$"
+    r"gelten|hat|haben|darf|muss|est-ce|peut-on|puis-je|puedo|hay|se puede)(?!\w)"
 )
 _GRANTS = re.compile(
     r"(?i)\b(?:accept(?:ed|s)?|allow(?:ed|s)?|permit(?:ted|s)?|welcome|possible|available|eligible|can(?:not|'t)?|may|"
@@ -68,12 +67,8 @@ _WHICH = re.compile(
     rf"(?i)\b(?:which|what)\s+(?P<nouns>(?:(?!(?:{_AUX}|i|you|we)\b)[\w-]+\s+){{1,3}})(?:{_AUX}|i|you|we)\b"
 )
 _CAPITAL = re.compile(r"(?<=\w[\s:,] )[A-Z]\w|(?<=\w\s)[A-Z]\w|\d")
-_OTHER_SCRIPT = re.compile(r"[^\x00-\u024f\u2000-\u20cf]")
-"""Scripts in which there are few forms to recognise an answer by."""
 _YEAR = re.compile(r"\b(?:1\d|20)\d\ds?\b")
-_REPLY = re.compile(
-    r"(?i)^\W*(?:yes|no|yeah|yep|nope|ja|nein|doch|oui|non|sí|sim|是的?|不是|可以|不可以|不|はい|いいえ|نعم|لا|हाँ|हां|नहीं)(?!\w)"
-)
+_REPLY = re.compile(r"(?i)^\W*(?:yes|no|yeah|yep|nope|ja|nein|doch|oui|non|sí|sim)(?!\w)")
 
 
 @lru_cache(maxsize=1024)
@@ -119,7 +114,7 @@ def gives(question: Asked, sentence: str) -> bool:
 
 
 def _has_form(form: str, sentence: str) -> bool:
-    if _OTHER_SCRIPT.search(sentence) or any(pattern.search(sentence) for pattern in _GIVEN[form]):
+    if any(pattern.search(sentence) for pattern in _GIVEN[form]):
         return True
     if form == "procedure":
         return any(map(is_instruction, re.split(r"[,;:]\s*|\band\b\s*", sentence)))
