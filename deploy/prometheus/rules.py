@@ -14,8 +14,9 @@ import yaml
 from deploy.prometheus import alerts
 from deploy.prometheus.alerts import PAGE, SETTINGS
 from deploy.prometheus.drift_alerts import drift_alerts
-from deploy.prometheus.estimates import estimates, quality_limit, sums, targets
+from deploy.prometheus.estimates import estimates, firsts, quality_limit, sums, targets
 from deploy.prometheus.gold import gold_alerts
+from deploy.prometheus.silence import silence_alerts, silences
 
 FILE = Path(__file__).with_name("tracescore.rules.yaml")
 
@@ -43,8 +44,9 @@ def groups() -> dict[str, Any]:
             {"name": name, "interval": "1m", "rules": rules}
             for name, rules in {
                 "tracescore-settings": [*alerts.settings(), targets()],
-                "tracescore-estimates": [*sums(), *estimates(), quality_limit()],
+                "tracescore-estimates": [*firsts(), *sums(), *estimates(), quality_limit()],
                 "tracescore-measurement": [*alerts.broken(), *alerts.measurement_alerts()],
+                "tracescore-silence": [*silences(), *silence_alerts()],
                 "tracescore-quality": [*alerts.burning(), *alerts.quality_alerts()],
                 "tracescore-drift": list(drift_alerts()),
                 "tracescore-gold": [*gold_alerts()],
