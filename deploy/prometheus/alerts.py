@@ -27,8 +27,8 @@ from deploy.prometheus.estimates import (
 )
 
 PAGE = "http://127.0.0.1:9465"
-RUNBOOK = "https://github.com/tracescore/tracescore/blob/main/docs/alerts.md"
-"""What each alert means and what to do about it."""
+RUNBOOK = "https://tracescore.example/docs/alerts.md"
+"""Where people read docs/alerts.md: what each alert means and what to do about it."""
 KEEP = "15m"
 """How long an alert goes on firing after its condition has ended, so that it does not flap."""
 
@@ -151,7 +151,10 @@ def measurement_alerts() -> Iterator[Rule]:
         ),
         "failing": (
             f'{BROKEN}{{cause="failing"}}',
-            "{{ $labels.measure }}: {{ $value | humanizePercentage }} of the evaluations {{ with $labels.service_name }}of {{ . }} {{ end }}fail",
+            (
+                "{{ $labels.measure }}: {{ $value | humanizePercentage }} of the evaluations "
+                "{{ with $labels.service_name }}of {{ . }} {{ end }}fail"
+            ),
             (
                 "What fails is seldom like what succeeds, so the scores that are left are not to be trusted. "
                 "tracescore_evaluations_total by reason says why they fail."

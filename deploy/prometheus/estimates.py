@@ -59,7 +59,7 @@ MEAN, VARIANCE, COUNT = (f"service:tracescore_score:{name}" for name in ("mean",
 BELOW = "service:tracescore_below_target:ratio"
 BELOW_LOWER = "service:tracescore_below_target:lower"
 LOWER = "service:tracescore_score:lower"
-UPPER = "service:tracescore_quality:upper"
+UPPER = "service:tracescore_score:upper_below_target"
 TARGET = "job:tracescore_target:ratio"
 SCRAPED = "job:tracescore_target:scraped"
 KNOWN, NEW = "release:tracescore_scores:known", "release:tracescore_scores:new"
@@ -84,8 +84,8 @@ def firsts() -> Iterator[Rule]:
     for measure in LIVE_MEASURES:
         known = f'{KNOWN}{{measure="{measure}"}}'
         appears = (
-            f"{known}\nunless last_over_time({known}[{WEEK}] offset 1m)\n"
-            f"and on ({DEPLOYMENT}) last_over_time({SCRAPED}[{RECENT}] offset 1m)"
+            f"{known}\nunless last_over_time({known}[{WEEK}] offset 1s)\n"
+            f"and on ({DEPLOYMENT}) last_over_time({SCRAPED}[{RECENT}] offset 1s)"
         )
         for record, expression in (
             (KNOWN, f"group by ({RELEASE}) (tracescore_{measure}_weight_total)"),
@@ -93,8 +93,10 @@ def firsts() -> Iterator[Rule]:
             *(
                 (
                     first(name),
-                    f"sum by ({RELEASE}) (min_over_time(tracescore_{measure}_{name}_total[5m]))\n"
-                    f'and on ({RELEASE}) {NEW}{{measure="{measure}"}}',
+                    (
+                        f"sum by ({RELEASE}) (min_over_time(tracescore_{measure}_{name}_total[5m]))\n"
+                        f'and on ({RELEASE}) {NEW}{{measure="{measure}"}}'
+                    ),
                 )
                 for name in SUMS
             ),
@@ -178,14 +180,14 @@ def quality_limit() -> Rule:
     target = f"on ({DEPLOYMENT}, measure) group_left () {TARGET}"
     windows = []
     for index, window in enumerate(WINDOWS):
-        parts = [f'{enough("service:tracescore_score:upper", window)} < {target}']
+        parts = [f"{enough('service:tracescore_score:upper', window)} < {target}"]
         if index:
             shorter = "|".join(WINDOWS[:index])
             parts += [
                 f'({MEAN}{{window="{WINDOWS[index - 1]}"}} >= {target})',
-                f'({enough(LOWER, shorter)} >= {target})',
+                f"({enough(LOWER, shorter)} >= {target})",
             ]
-        windows.append(f"\n    unless ignoring (window) ".join(parts))
+        windows.append("\n    unless ignoring (window) ".join(parts))
     joined = "\n  or\n    ".join(windows)
     return {"record": UPPER, "expr": f"min without (window) (\n    {joined}\n)"}
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from deploy.prometheus import alerts
-from deploy.prometheus.alerts import PAGE, SETTINGS
+from deploy.prometheus.alerts import PAGE, RUNBOOK, SETTINGS
 from deploy.prometheus.drift_alerts import drift_alerts
 from deploy.prometheus.estimates import estimates, firsts, quality_limit, sums, targets
 from deploy.prometheus.gold import gold_alerts
@@ -30,6 +30,7 @@ HEADER = f"""\
 #             (share of scores that may lie below their target; money and tokens of a judge within a day)
 #   targets   nothing to do: they come from `drift.targets` of your tracescore.yaml, by tracescore_target_ratio
 #   links     replace {PAGE} by the address at which people reach your tracescore page
+#             and {RUNBOOK} by that of your copy of docs/alerts.md
 #   route     alerts carry the labels severity, measure, service_name and deployment_environment
 #
 # Estimates carry the labels measure and window. Labels that come from the target (instance, pod, ...) are summed
