@@ -89,33 +89,30 @@ def quality_cases() -> list[Case]:
 
 
 def thin_cases() -> list[Case]:
-    """Two scores in eight minutes: the interval of an hour is too wide to tell .56 from .6, that of a day is not."""
+    """Fifteen scores an hour: too few for an hour to tell .45 from .5, enough for a day; few of them are low."""
 
-    def thin(score: float, *phases: int) -> Series:
-        """Scores of 5/16 more and of 5/16 less, of the same mean: 1 of each in 8 minutes."""
-        low, high = (
-            scores("answer_relevancy", score + step, *phases, a_minute=0.125, labels=pod)
-            for step, pod in ((-0.3125, {}), (0.3125, POD_B))
-        )
-        return low | high
+    def thin(*phases: int) -> Series:
+        """Nine of ten at the target, the others at 0."""
+        at_target = scores("answer_relevancy", 0.5, *phases, a_minute=58 / 256)
+        return at_target | scores("answer_relevancy", 0.0, *phases, a_minute=6 / 256, labels=POD_B)
 
     told = ["TracescoreBelowTarget"]
     return [
-        case("thin traffic a little below its target", thin(0.5, 0, 1440, 1), minute=1430, values={}, firing=told),
+        case("thin traffic a little below its target", thin(0, 1440, 1), minute=1430, values={}, firing=told),
         case(
-            "thin traffic was below its target until 100 minutes ago",
-            thin(0.5, 0, 1440, 600),
-            scores("answer_relevancy", 0.9375, 1440, 600, 1, a_minute=0.5, labels={"pod": "c"}),
+            "thin traffic was below its target until 100 minutes ago: the day says so, the hours do not",
+            thin(0, 1440, 600),
+            scores("answer_relevancy", 0.75, 1440, 600, 1, a_minute=0.25, labels={"pod": "c"}),
             minute=1540,
-            values={"count(service:tracescore_score:upper{window='1d'} < 0.6)": 1},
+            values={"count(service:tracescore_score:upper{window='1d'} < 0.5)": 1},
             firing=[],
         ),
         *(
             case(
                 f"answers of two parts, nine of ten parts right, {words}",
-                scores("answer_relevancy", 1.0, 0, 1500, 1, a_minute=full),
-                scores("answer_relevancy", 0.5, 0, 1500, 1, a_minute=half, labels=POD_B),
-                scores("answer_relevancy", 0.0, 0, 1500, 1, a_minute=none, labels={"pod": "c"}),
+                scores("faithfulness", 1.0, 0, 1500, 1, a_minute=full),
+                scores("faithfulness", 0.5, 0, 1500, 1, a_minute=half, labels=POD_B),
+                scores("faithfulness", 0.0, 0, 1500, 1, a_minute=none, labels={"pod": "c"}),
                 minute=1475,
                 values={},
                 firing=firing,
