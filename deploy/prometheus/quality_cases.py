@@ -102,9 +102,9 @@ def thin_cases() -> list[Case]:
         case(
             "thin traffic was below its target until 100 minutes ago: the day says so, the hours do not",
             thin(0, 1440, 600),
-            scores("answer_relevancy", 0.75, 1440, 600, 1, a_minute=0.25, labels={"pod": "c"}),
+            scores("answer_relevancy", 0.9375, 1440, 600, 1, a_minute=0.25, labels={"pod": "c"}),
             minute=1540,
-            values={"count(service:tracescore_score:upper{window='1d'} < 0.5)": 1},
+            values={"count(service:tracescore_score:mean{window='1d'} < 0.5)": 1},
             firing=[],
         ),
         *(
