@@ -14,9 +14,12 @@ from deploy.prometheus.estimates import (
     DAY,
     DEPLOYMENT,
     IDENTITY,
+    MEAN,
     MIN_COUNT,
+    RECENT,
     TARGET,
     UPPER,
+    VARIANCE,
     WEEK,
     WINDOWS,
     Rule,
@@ -24,6 +27,10 @@ from deploy.prometheus.estimates import (
 )
 
 PAGE = "http://127.0.0.1:9465"
+RUNBOOK = "https://tracescore.example/docs/alerts.md"
+"""Where people read docs/alerts.md: what each alert means and what to do about it."""
+KEEP = "15m"
+"""How long an alert goes on firing after its condition has ended, so that it does not flap."""
 
 SETTINGS = {
     "tracescore:below_target_budget:ratio": 0.1,
@@ -40,6 +47,13 @@ The pairs that are usual for services start at 14 times the budget. With a budge
 10 times, and the five minutes that go with them hold too few scores to say anything.
 """
 BURNING = "service:tracescore_below_target:burning"
+PARTS = 1.5
+"""From so many parts on, a score is taken as discrete.
+
+An answer to a question of two parts of which a share m is right scores 0, 1/2 or 1: below a target over 1/2 lie
+1 - m^2 of them (19 % at a mean of .9), which is no trouble of its own. The variance of a score of k such parts is
+m (1 - m) / k; that of a score of one part, 0 or 1, keeps to the budget.
+"""
 BROKEN = "job:tracescore_measurement:broken"
 
 
@@ -51,7 +65,8 @@ def settings() -> Iterator[Rule]:
 
 # ---------------------------------------------------------------- measuring is in trouble
 
-JUDGE_DOWN = f"max by ({DEPLOYMENT}, judge) (tracescore_judge_ready) == 0"
+JUDGE_READY = f"last_over_time(tracescore_judge_ready[{RECENT}])"
+JUDGE_DOWN = f"max by ({DEPLOYMENT}, judge) ({JUDGE_READY}) == 0"
 
 STOPPED = f"""\
 sum by ({DEPLOYMENT}, measure) (increase(tracescore_evaluations_started_total[30m] offset 10m)) > 0
@@ -59,11 +74,11 @@ unless
 sum by ({DEPLOYMENT}, measure) (increase(tracescore_evaluations_total[40m])) > 0"""
 
 FAILING = f"""\
-sum by ({DEPLOYMENT}, measure) (
+sum by ({DEPLOYMENT}, measure, service_name) (
   increase(tracescore_evaluations_total{{reason=~"judge_.+|embedder_failed|internal_error|queue_full"}}[30m])
 )
 /
-(sum by ({DEPLOYMENT}, measure) (increase(tracescore_evaluations_total{{outcome!="skipped"}}[30m])) >= 20)
+(sum by ({DEPLOYMENT}, measure, service_name) (increase(tracescore_evaluations_total{{outcome!="skipped"}}[30m])) >= 20)
 > 0.25"""
 
 GONE = f"""\
@@ -72,8 +87,10 @@ unless
 group by ({DEPLOYMENT}) (tracescore_evaluations_pending)"""
 
 UNLESS_BROKEN = f"""\
-unless on ({DEPLOYMENT}, judge) {BROKEN}{{cause="judge_not_ready"}}
-unless on ({DEPLOYMENT}, measure) {BROKEN}{{cause=~"stopped|failing"}}"""
+unless on ({DEPLOYMENT}, judge) last_over_time({BROKEN}{{cause="judge_not_ready"}}[{RECENT}])
+unless on ({DEPLOYMENT}, measure) last_over_time({BROKEN}{{cause="stopped"}}[{RECENT}])
+unless on ({DEPLOYMENT}, measure, service_name) last_over_time({BROKEN}{{cause="failing"}}[{RECENT}])"""
+"""A judge or a measure that is out silences what depends on it; evaluations that fail, those of one service."""
 
 
 def broken() -> Iterator[Rule]:
@@ -91,18 +108,22 @@ def alert(
     summary: str,
     description: str,
     filters: str = "",
-    **more: str,
 ) -> Rule:
-    """An alert rule. `filters` names the labels by which the linked page is filtered; `more` are keys of the rule."""
+    """An alert rule. `filters` names the labels by which the linked page is filtered."""
     chosen = {"measure": "{{ $labels.measure }}", "service": "{{ $labels.service_name | urlquery }}"}
     query = "?" + "&".join(f"{key}={chosen[key]}" for key in filters.split()) if filters else ""
     return {
         "alert": name,
         "expr": expression,
         "for": wait,
-        **more,
+        "keep_firing_for": KEEP,
         "labels": {"severity": severity},
-        "annotations": {"summary": summary, "description": description, "page": f"{PAGE}/{query}"},
+        "annotations": {
+            "summary": summary,
+            "description": description,
+            "page": f"{PAGE}/{query}",
+            "runbook_url": f"{RUNBOOK}#{name.lower()}",
+        },
     }
 
 
@@ -111,7 +132,7 @@ def measurement_alerts() -> Iterator[Rule]:
     causes = {
         # Louder than the silence above: one replica without its judge is worth a word, all of them silence.
         "judge_not_ready": (
-            f"avg by ({DEPLOYMENT}, judge) (tracescore_judge_ready) < 1",
+            f"avg by ({DEPLOYMENT}, judge) ({JUDGE_READY}) < 1",
             "judge {{ $labels.judge }} does not answer",
             (
                 "Only {{ $value | humanizePercentage }} of the replicas reach judge {{ $labels.judge }}; the others "
@@ -130,7 +151,10 @@ def measurement_alerts() -> Iterator[Rule]:
         ),
         "failing": (
             f'{BROKEN}{{cause="failing"}}',
-            "{{ $labels.measure }}: {{ $value | humanizePercentage }} of the evaluations fail",
+            (
+                "{{ $labels.measure }}: {{ $value | humanizePercentage }} of the evaluations "
+                "{{ with $labels.service_name }}of {{ . }} {{ end }}fail"
+            ),
             (
                 "What fails is seldom like what succeeds, so the scores that are left are not to be trusted. "
                 "tracescore_evaluations_total by reason says why they fail."
@@ -161,18 +185,25 @@ def burning() -> Iterator[Rule]:
 
     The long window has to be sure of it (the lower limit of its interval), the short one only says that it goes on.
     """
+    two_parts = f"""\
+(
+  {BELOW_LOWER} <= 1 - {MEAN} ^ 2
+  and {VARIANCE} <= {MEAN} * (1 - {MEAN}) / {PARTS}
+  and on ({DEPLOYMENT}, measure) {TARGET} > 0.5
+)"""
     for times, long, short in BURNS:
         speed = f"{times} * scalar({BUDGET})"
         yield {
             "record": BURNING,
-            "expr": f"{enough(BELOW_LOWER, long)} > {speed}\nand ignoring (window)\n{enough(BELOW, short)} > {speed}",
+            "expr": (
+                f"{enough(BELOW_LOWER, long)} > {speed}\nand ignoring (window)\n{enough(BELOW, short)} > {speed}\n"
+                f"unless\n{two_parts}"
+            ),
             "labels": {"window": long},
         }
 
 
-BELOW_TARGET = f"""\
-{UPPER} < on ({DEPLOYMENT}, measure) group_left () {TARGET}
-{UNLESS_BROKEN}"""
+BELOW_TARGET = f"{UPPER}\n{UNLESS_BROKEN}"
 
 TOO_MANY = f"""\
 max without (window) ({BURNING})
@@ -186,15 +217,14 @@ def quality_alerts() -> Iterator[Rule]:
     Of a mean below its target and too many scores below it only the first is told: it says more.
     """
     what = "{{ $labels.measure }} of {{ $labels.service_name }} {{ $labels.deployment_environment }}"
-    # A night with too few scores says nothing; without this it would read as recovered.
-    told = {"wait": "10m", "severity": "ticket", "filters": "measure service", "keep_firing_for": "1h"}
+    told = {"wait": "10m", "severity": "ticket", "filters": "measure service"}
     yield alert(
         "TracescoreBelowTarget",
         BELOW_TARGET,
         summary=f"{what} is below its target",
         description=(
             "The mean of {{ $labels.measure }} lies below its target: the upper limit of its 95 % interval is "
-            f'{{{{ $value | printf "%.2f" }}}}, over the shortest of {", ".join(WINDOWS)} with {MIN_COUNT} scores.'
+            f'{{{{ $value | printf "%.2f" }}}}, over one of {", ".join(WINDOWS)} with {MIN_COUNT} scores.'
         ),
         **told,
     )

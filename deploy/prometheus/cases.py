@@ -11,9 +11,12 @@ from pathlib import Path
 import yaml
 
 from deploy.prometheus.drift_cases import drift_cases
+from deploy.prometheus.estimates import UPPER
+from deploy.prometheus.first_cases import first_cases
 from deploy.prometheus.gold_cases import gold_cases
-from deploy.prometheus.quality_cases import burning_cases, quality_cases
+from deploy.prometheus.quality_cases import burning_cases, quality_cases, thin_cases
 from deploy.prometheus.rules import groups
+from deploy.prometheus.silence_cases import silence_cases
 from deploy.prometheus.streams import READY, TARGET, Case, case, counter, estimate, evaluations, found, named, scores
 
 FILE = Path(__file__).with_name("tracescore.rules.test.yaml")
@@ -45,15 +48,14 @@ def estimate_cases() -> list[Case]:
             scores("completeness", 0.5, 180),
             READY,
             minute=125,
-            values=found("completeness", "1h", NOTHING) | {"sum(service:tracescore_quality:upper)": None},
+            values=found("completeness", "1h", NOTHING) | {f"count({UPPER})": None},
             firing=[],
         ),
         case(
             "one score: an interval that says next to nothing, and no alert however bad it is",
             scores("completeness", 0.0, 90, 1, 90),
             minute=125,
-            values=found("completeness", "1h", estimate([0.0], [1.0]))
-            | {"sum(service:tracescore_quality:upper)": None},
+            values=found("completeness", "1h", estimate([0.0], [1.0])) | {f"count({UPPER})": None},
             firing=[],
         ),
         case(
@@ -129,7 +131,7 @@ def estimate_cases() -> list[Case]:
             "two of them have too few scores for an alert",
             *(scores("answer_relevancy", 0.25, 60, 8, 120, labels=replica) for replica in replicas[:2]),
             minute=80,
-            values={"sum(service:tracescore_quality:upper)": None},
+            values={f"count({UPPER})": None},
             firing=[],
         ),
     ]
@@ -267,10 +269,13 @@ def render() -> str:
         "group_eval_order": [group["name"] for group in groups()["groups"]],
         "tests": [
             *estimate_cases(),
+            *first_cases(),
             *quality_cases(),
             *burning_cases(),
+            *thin_cases(),
             *drift_cases(),
             *measurement_cases(),
+            *silence_cases(),
             *gold_cases(),
             *upkeep_cases(),
         ],

@@ -8,19 +8,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deploy.prometheus.alerts import UNLESS_BROKEN, alert
-from deploy.prometheus.estimates import DEPLOYMENT, Rule
+from deploy.prometheus.estimates import DEPLOYMENT, RECENT, Rule
 
 WATCHED = f"{DEPLOYMENT}, service_name, deployment_environment, judge"
 
 
 def verdict(values: str) -> str:
     """Services about which one of these verdicts has been reached."""
-    return f'max by ({WATCHED}) (tracescore_drift_verdict{{verdict=~"{values}"}}) == 1'
+    return f'max by ({WATCHED}) (last_over_time(tracescore_drift_verdict{{verdict=~"{values}"}}[{RECENT}])) == 1'
 
 
 def detected(against: str) -> str:
     """Detectors that tell of a change."""
-    return f'max by ({WATCHED}, detector, measure) (tracescore_drift_detected{{against="{against}"}}) == 1'
+    told = f'last_over_time(tracescore_drift_detected{{against="{against}"}}[{RECENT}])'
+    return f"max by ({WATCHED}, detector, measure) ({told}) == 1"
 
 
 CHANGED = f"""\

@@ -42,6 +42,27 @@ def drift_cases() -> list[Case]:
             firing=["TracescoreChanged"],
         ),
         case(
+            "a fall that is told goes on being told when a scrape fails",
+            detector("0x60 1x29 stale 1x90"),
+            verdicts({"none": "1x60 0x29 stale 0x90", "unattributed": "0x60 1x29 stale 1x90"}),
+            READY,
+            minute=91,
+            values={},
+            firing=["TracescoreChanged"],
+        ),
+        *(
+            case(
+                f"a fall is over: {after} minutes later its alert is {word}",
+                detector("0x60 1x30 0x90"),
+                verdicts({"none": "1x60 0x30 1x90", "unattributed": "0x60 1x30 0x90"}),
+                READY,
+                minute=90 + after,
+                values={},
+                firing=firing,
+            )
+            for after, word, firing in ((10, "still there", ["TracescoreChanged"]), (40, "over", []))
+        ),
+        case(
             "a fall is told once it is known who moved",
             told,
             verdicts({"pending": "0x60 1x20 0x100", "product": "0x80 1x100"}),

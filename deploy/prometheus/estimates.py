@@ -18,9 +18,10 @@ together; and scores of one conversation are taken as independent.
 The share of scores below the target has the same interval, with V = m (1 - m); where weights differ that takes them
 as no heavier among bad scores than among good ones.
 
-Two things about counters: a series that is new (a new release, a new service) is born with its first score, so what
-it counted before it was first scraped is missing, from all the sums alike; and `increase` extrapolates to the edges of
-the window, again for all sums of a series nearly alike. Means and intervals stand; counts are not exact.
+Two things about counters. `increase` does not see what a series begins with, so the rules add the first value of a
+release (of a service, environment, judge and context source) that no replica has shown for a week; counters that a
+replica restored under a new `instance`, and those of a release that returns, add nothing. And `increase` extrapolates
+to the edges of the window, for all sums of a series nearly alike. Means and intervals stand; counts are not exact.
 """
 
 from __future__ import annotations
@@ -50,17 +51,57 @@ MIN_COUNT = DriftConfig().min_count
 DEPLOYMENT = "namespace, job"
 """What tells one tracescore deployment from another; its replicas share both."""
 IDENTITY = f"{DEPLOYMENT}, service_name, deployment_environment, judge, context_source"
+RELEASE = f"{IDENTITY}, service_version"
+RECENT = "10m"
+"""How far back the rules look for the last value of a gauge, so that a failed scrape changes nothing."""
 
 MEAN, VARIANCE, COUNT = (f"service:tracescore_score:{name}" for name in ("mean", "variance", "effective_count"))
 BELOW = "service:tracescore_below_target:ratio"
 BELOW_LOWER = "service:tracescore_below_target:lower"
-UPPER = "service:tracescore_quality:upper"
+LOWER = "service:tracescore_score:lower"
+UPPER = "service:tracescore_score:upper_below_target"
 TARGET = "job:tracescore_target:ratio"
+SCRAPED = "job:tracescore_target:scraped"
+KNOWN, NEW = "release:tracescore_scores:known", "release:tracescore_scores:new"
 
 
 def total(name: str) -> str:
     """The recorded sum over a window."""
     return f"service:tracescore_{name}:increase"
+
+
+def first(name: str) -> str:
+    """The recorded first value of a counter of a new release, at the one moment at which the release appears."""
+    return f"release:tracescore_{name}:first"
+
+
+def firsts() -> Iterator[Rule]:
+    """Per measure, what the counters of a release begin with.
+
+    Only while the deployment is scraped already: what stands in the first scrape of all may be years old.
+    """
+    yield {"record": SCRAPED, "expr": f"group by ({DEPLOYMENT}) (tracescore_target_ratio)"}
+    for measure in LIVE_MEASURES:
+        known = f'{KNOWN}{{measure="{measure}"}}'
+        appears = (
+            f"{known}\nunless last_over_time({known}[{WEEK}] offset 1s)\n"
+            f"and on ({DEPLOYMENT}) last_over_time({SCRAPED}[{RECENT}] offset 1s)"
+        )
+        for record, expression in (
+            (KNOWN, f"group by ({RELEASE}) (tracescore_{measure}_weight_total)"),
+            (NEW, appears),
+            *(
+                (
+                    first(name),
+                    (
+                        f"sum by ({RELEASE}) (min_over_time(tracescore_{measure}_{name}_total[5m]))\n"
+                        f'and on ({RELEASE}) {NEW}{{measure="{measure}"}}'
+                    ),
+                )
+                for name in SUMS
+            ),
+        ):
+            yield {"record": record, "expr": expression, "labels": {"measure": measure}}
 
 
 def sums() -> Iterator[Rule]:
@@ -72,7 +113,10 @@ def sums() -> Iterator[Rule]:
     for measure in LIVE_MEASURES:
         for window in WINDOWS:
             for name in SUMS:
-                counters = f"sum by ({IDENTITY}) (increase(tracescore_{measure}_{name}_total[{window}]))"
+                counters = (
+                    f"sum by ({IDENTITY}) (\n  increase(tracescore_{measure}_{name}_total[{window}])\n"
+                    f'  or sum_over_time({first(name)}{{measure="{measure}"}}[{window}])\n)'
+                )
                 days = f'sum_over_time({total(name)}{{measure="{measure}", window="{DAY}"}}[{WEEK}:{DAY}])'
                 yield {
                     "record": total(name),
@@ -97,7 +141,7 @@ clamp_min(
   ) / ({squares} > 0),
   0
 )""",
-        "service:tracescore_score:lower": limit(0, MEAN, VARIANCE),
+        LOWER: limit(0, MEAN, VARIANCE),
         "service:tracescore_score:upper": limit(1, MEAN, VARIANCE),
         BELOW: f"{total('below_target_weight')} / ({weight} > 0)",
         BELOW_LOWER: limit(0, BELOW, f"{BELOW} * (1 - {BELOW})"),
@@ -122,16 +166,33 @@ clamp(
 
 
 def enough(name: str, window: str) -> str:
-    """A recorded estimate where its window holds enough scores."""
-    return f'({name}{{window="{window}"}} and {COUNT}{{window="{window}"}} >= {MIN_COUNT})'
+    """A recorded estimate where its window, or each of several joined by `|`, holds enough scores."""
+    return f'({name}{{window=~"{window}"}} and {COUNT}{{window=~"{window}"}} >= {MIN_COUNT})'
 
 
 def quality_limit() -> Rule:
-    """Of the windows, the shortest that holds enough scores speaks: thin traffic is judged by a longer one."""
-    windows = "\n  or ignoring (window)\n  ".join(enough("service:tracescore_score:upper", w) for w in WINDOWS)
-    return {"record": UPPER, "expr": f"max without (window) (\n  {windows}\n)"}
+    """The lowest upper limit of the windows that are below the target and not contradicted by shorter ones.
+
+    A window is contradicted when the mean of the next shorter one is not below the target, or when the interval of
+    any shorter one lies above it: a repair ends the alert long before the bad scores leave the longer windows. A
+    shorter window without scores contradicts nothing.
+    """
+    target = f"on ({DEPLOYMENT}, measure) group_left () {TARGET}"
+    windows = []
+    for index, window in enumerate(WINDOWS):
+        parts = [f"{enough('service:tracescore_score:upper', window)} < {target}"]
+        if index:
+            shorter = "|".join(WINDOWS[:index])
+            parts += [
+                f'({MEAN}{{window="{WINDOWS[index - 1]}"}} >= {target})',
+                f"({enough(LOWER, shorter)} >= {target})",
+            ]
+        windows.append("\n    unless ignoring (window) ".join(parts))
+    joined = "\n  or\n    ".join(windows)
+    return {"record": UPPER, "expr": f"min without (window) (\n    {joined}\n)"}
 
 
 def targets() -> Rule:
     """What the mean of each measure should not fall below, as the replicas have it from their configuration."""
-    return {"record": TARGET, "expr": f"max by ({DEPLOYMENT}, measure) (tracescore_target_ratio)"}
+    expression = f"max by ({DEPLOYMENT}, measure) (last_over_time(tracescore_target_ratio[{RECENT}]))"
+    return {"record": TARGET, "expr": expression}

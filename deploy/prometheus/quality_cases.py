@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from deploy.prometheus.alerts import BURNING, BURNS
-from deploy.prometheus.estimates import BELOW
+from deploy.prometheus.estimates import BELOW, UPPER
 from deploy.prometheus.estimates import BELOW_LOWER as LOWER
-from deploy.prometheus.streams import TARGET, Case, case, estimate, named, scores, share
+from deploy.prometheus.streams import TARGET, Case, Series, case, estimate, evaluations, named, scores, share
 
 JUDGE_DOWN = {named("tracescore_judge_ready", TARGET | {"judge": "gpt"}): "0x600"}
 POD_B = {"pod": "b"}
@@ -35,7 +35,7 @@ def quality_cases() -> list[Case]:
             "thin traffic is judged by the day",
             scores("completeness", 0.25, 60, 30, 500),
             minute=480,
-            values={"sum(service:tracescore_quality:upper)": estimate([0.25] * 30, [1.0] * 30)["upper"]},
+            values={f"sum({UPPER})": estimate([0.25] * 30, [1.0] * 30)["upper"]},
             firing=["TracescoreBelowTarget"],
         ),
         *(
@@ -44,10 +44,22 @@ def quality_cases() -> list[Case]:
                 scores("completeness", 0.25, 60, 40, 200),
                 scores("completeness", 0.875, 100, 200, 1, a_minute=8, labels=POD_B),
                 minute=100 + after,
-                values={"sum(service:tracescore_quality:upper) > bool 0.5": 1},
+                values={f"count({UPPER})": None},
                 firing=firing,
             )
-            for word, after, firing in (("is not yet ended", 35, ["TracescoreBelowTarget"]), ("is ended", 120, []))
+            for word, after, firing in (("is not yet ended", 12, ["TracescoreBelowTarget"]), ("is ended", 35, []))
+        ),
+        *(
+            case(
+                f"half of the evaluations of {words} fail: what shop scores is believed",
+                bad,
+                evaluations("answer_relevancy", "scored", "", 60, 120, 60, service=service),
+                evaluations("answer_relevancy", "unscored", "judge_refused", 60, 120, 60, service=service),
+                minute=150,
+                values={"count(ALERTS{alertname='TracescoreBelowTarget', service_name='shop'})": 1},
+                firing=["TracescoreBelowTarget", "TracescoreMeasurementBroken"],
+            )
+            for words, service in (("another service", "bank"), ("nobody knows whom", ""))
         ),
         case(
             "the judge is down: only the measurement is said to be broken",
@@ -72,6 +84,43 @@ def quality_cases() -> list[Case]:
             minute=150,
             values={},
             firing=["TracescoreBelowTarget", "TracescoreMeasurementBroken"],
+        ),
+    ]
+
+
+def thin_cases() -> list[Case]:
+    """Fifteen scores an hour: too few for an hour to tell .45 from .5, enough for a day; few of them are low."""
+
+    def thin(*phases: int) -> Series:
+        """Nine of ten at the target, the others at 0."""
+        at_target = scores("answer_relevancy", 0.5, *phases, a_minute=58 / 256)
+        return at_target | scores("answer_relevancy", 0.0, *phases, a_minute=6 / 256, labels=POD_B)
+
+    told = ["TracescoreBelowTarget"]
+    return [
+        case("thin traffic a little below its target", thin(0, 1440, 1), minute=1430, values={}, firing=told),
+        case(
+            "thin traffic was below its target until 100 minutes ago: the day says so, the hours do not",
+            thin(0, 1440, 600),
+            scores("answer_relevancy", 0.9375, 1440, 600, 1, a_minute=0.25, labels={"pod": "c"}),
+            minute=1540,
+            values={"count(service:tracescore_score:mean{window='1d'} < 0.5)": 1},
+            firing=[],
+        ),
+        *(
+            case(
+                f"answers of two parts, nine of ten parts right, {words}",
+                scores("faithfulness", 1.0, 0, 1500, 1, a_minute=full),
+                scores("faithfulness", 0.5, 0, 1500, 1, a_minute=half, labels=POD_B),
+                scores("faithfulness", 0.0, 0, 1500, 1, a_minute=none, labels={"pod": "c"}),
+                minute=1475,
+                values={},
+                firing=firing,
+            )
+            for words, full, half, none, firing in (
+                ("independent of each other", 13, 2.75, 0.25, []),
+                ("both right or both wrong", 13, 0, 3, TOO_MANY),
+            )
         ),
     ]
 

@@ -12,10 +12,11 @@ from typing import Any
 import yaml
 
 from deploy.prometheus import alerts
-from deploy.prometheus.alerts import PAGE, SETTINGS
+from deploy.prometheus.alerts import PAGE, RUNBOOK, SETTINGS
 from deploy.prometheus.drift_alerts import drift_alerts
-from deploy.prometheus.estimates import estimates, quality_limit, sums, targets
+from deploy.prometheus.estimates import estimates, firsts, quality_limit, sums, targets
 from deploy.prometheus.gold import gold_alerts
+from deploy.prometheus.silence import silence_alerts, silences
 
 FILE = Path(__file__).with_name("tracescore.rules.yaml")
 
@@ -29,6 +30,7 @@ HEADER = f"""\
 #             (share of scores that may lie below their target; money and tokens of a judge within a day)
 #   targets   nothing to do: they come from `drift.targets` of your tracescore.yaml, by tracescore_target_ratio
 #   links     replace {PAGE} by the address at which people reach your tracescore page
+#             and {RUNBOOK} by that of your copy of docs/alerts.md
 #   route     alerts carry the labels severity, measure, service_name and deployment_environment
 #
 # Estimates carry the labels measure and window. Labels that come from the target (instance, pod, ...) are summed
@@ -43,8 +45,9 @@ def groups() -> dict[str, Any]:
             {"name": name, "interval": "1m", "rules": rules}
             for name, rules in {
                 "tracescore-settings": [*alerts.settings(), targets()],
-                "tracescore-estimates": [*sums(), *estimates(), quality_limit()],
+                "tracescore-estimates": [*firsts(), *sums(), *estimates(), quality_limit()],
                 "tracescore-measurement": [*alerts.broken(), *alerts.measurement_alerts()],
+                "tracescore-silence": [*silences(), *silence_alerts()],
                 "tracescore-quality": [*alerts.burning(), *alerts.quality_alerts()],
                 "tracescore-drift": list(drift_alerts()),
                 "tracescore-gold": [*gold_alerts()],

@@ -52,7 +52,7 @@ def scores(
     score: float,
     *phases: int,
     weight: float = 1.0,
-    a_minute: int = 1,
+    a_minute: float = 1,
     born: int = 0,
     restarts: bool = False,
     ends: bool = False,
@@ -80,9 +80,12 @@ def scores(
     }
 
 
-def evaluations(measure: str, outcome: str, reason: str, *phases: int, a_minute: int = 1) -> Series:
-    """One column of the ledger."""
+def evaluations(
+    measure: str, outcome: str, reason: str, *phases: int, a_minute: int = 1, service: str = "shop"
+) -> Series:
+    """One column of the ledger; `service` is empty where it is not known."""
     labels = TARGET | {"measure": measure, "outcome": outcome, "reason": reason}
+    labels |= {"service_name": service} if service else {}
     return {named("tracescore_evaluations_total", labels): counter(a_minute, *phases)}
 
 

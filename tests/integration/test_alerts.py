@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from deploy.prometheus.alerts import PAGE
+from deploy.prometheus.estimates import MIN_COUNT
 from tests.live import GOOD, IRRELEVANT, Deployment, alerting, deployment
 from tests.servers import PrometheusServer, wait
 from tests.showcase import Replica, replicas
@@ -26,8 +27,8 @@ def test_steady_traffic_alerts_nobody_and_a_drop_of_relevancy_tells_its_measure_
     with deployment(tmp_path, count) as run, alerting(tmp_path, run.scraped) as (server, came):
         run.ask(server, GOOD, 2)  # an increase needs a value from before
         run.ask(server, GOOD, 30)
-        (limit,) = server.query('service:tracescore_quality:upper{measure="answer_relevancy"}')
-        assert limit.value > 0.5  # there were enough scores to alert on
+        (count,) = server.query('service:tracescore_score:effective_count{measure="answer_relevancy", window="1h"}')
+        assert count.value >= MIN_COUNT  # there were enough scores to alert on
         assert server.alerts() == came == []
 
         run.ask(server, IRRELEVANT, 60)
@@ -65,7 +66,7 @@ def test_two_replicas_of_which_none_suffices_raise_an_alert_that_reaches_people(
 def test_while_the_judge_is_down_only_the_measurement_is_said_to_be_broken(tmp_path: Path) -> None:
     with replicas(2) as pair, alerting(tmp_path, [each.address for each in pair]) as (server, came):
         _score_badly(server, pair)
-        server.wait_query('service:tracescore_quality:upper{measure="answer_relevancy"} < 0.5')
+        server.wait_query('service:tracescore_score:upper_below_target{measure="answer_relevancy"} < 0.5')
         wait(lambda: came, "no alert came")
         server.wait_rules()
         firing = {alert["labels"]["alertname"] for alert in server.alerts()}

@@ -17,6 +17,8 @@ import yaml
 from deploy.grafana.boards import BOARDS
 from deploy.grafana.panels import text
 from deploy.prometheus import cases, rules
+from deploy.prometheus.alerts import RUNBOOK
+from deploy.prometheus.estimates import SUMS
 from tests.results import relevancy, result
 from tests.servers import binary
 from tests.showcase import replicas
@@ -30,6 +32,7 @@ from tracescore.service import Service
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 COMPOSE = DEPLOY / "compose" / "compose.yaml"
+ALERTS = DEPLOY.parent / "docs" / "alerts.md"
 DOCKERFILE = DEPLOY.parent / "Dockerfile"
 METRIC = re.compile(r"\btracescore_\w+")
 RECORDED = re.compile(r"\w+:\w+:\w+")
@@ -116,6 +119,24 @@ def test_every_alert_links_to_the_page_filtered_by_what_it_knows() -> None:
             link = rule["annotations"]["page"]
             assert link.startswith(f"{rules.PAGE}/")
             assert ("?measure=" in link) == ("$labels.measure" in rule["annotations"]["summary"]), rule["alert"]
+
+
+def test_every_alert_has_a_section_in_the_docs_and_does_not_flap() -> None:
+    headings = re.findall(r"^## (Tracescore\w+)$", ALERTS.read_text(), re.MULTILINE)
+    told = [rule for rule in _rules() if "alert" in rule]
+    assert set(headings) == {rule["alert"] for rule in told}
+    for rule in told:
+        assert rule["annotations"]["runbook_url"] == f"{RUNBOOK}#{rule['alert'].lower()}"
+        assert rule["keep_firing_for"] == "15m"
+
+
+def test_every_recorded_series_is_documented() -> None:
+    text = ALERTS.read_text()
+    for rule in _rules():
+        if "record" in rule:
+            prefix, name = rule["record"].rsplit(":", 1)
+            generic = re.sub(rf"_({'|'.join(SUMS)})$", "_<sum>", prefix)
+            assert f"`{generic}:{name}`" in text or (f"`{generic}:" in text and f"`:{name}`" in text), rule["record"]
 
 
 @pytest.mark.server

@@ -1,0 +1,71 @@
+"""The alert about a service that stopped sending: silent for longer than it ever is, while everything else works."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from deploy.prometheus.alerts import BROKEN, alert
+from deploy.prometheus.estimates import DAY, DEPLOYMENT, RECENT, SCRAPED, Rule
+from tracescore.model import LIVE_MEASURES
+
+SERVICE = f"{DEPLOYMENT}, service_name, deployment_environment"
+LAST, GAP = "service:tracescore_last_seen:timestamp", "service:tracescore_gap:seconds"
+REMEMBERED = "8d"
+"""Seven days and one to spare: the last weekend is still known at the end of the next."""
+FACTOR, AT_LEAST, FORGOTTEN = 1.5, 3600, 8 * 86_400
+"""The first is a ratio, the others are seconds of silence."""
+
+BEFORE = f"last_over_time({LAST}[{RECENT}])"
+
+SCORED = "\n  or\n  ".join(
+    f"sum by ({SERVICE}) (increase(tracescore_{measure}_weight_total[{RECENT}])) > 0" for measure in LIVE_MEASURES
+)
+
+SEEN = f"""\
+(
+  {SCORED}
+  or
+  {BEFORE} and on ({DEPLOYMENT}, service_name)
+  sum by ({DEPLOYMENT}, service_name) (increase(tracescore_evaluations_total{{service_name!=""}}[{RECENT}])) > 0
+)"""
+
+BLIND = f"""\
+(
+  {BEFORE} and on ({DEPLOYMENT}) {BROKEN}{{cause!="failing"}}
+  or
+  {BEFORE} unless on ({DEPLOYMENT}) {SCRAPED}
+)"""
+
+SILENT = f"""\
+time() - {LAST} > {AT_LEAST}
+and time() - {LAST} > {FACTOR} * max_over_time({GAP}[{REMEMBERED}])
+and last_over_time({LAST}[{RECENT}] offset {DAY})"""
+
+
+def silences() -> Iterator[Rule]:
+    """When each service was last seen, and the gaps between: nobody is silent while nobody can see.
+
+    A gap is recorded when it ends, so it comes before the time that ends it. A service is forgotten after a while: it
+    was switched off on purpose.
+    """
+    yield {"record": GAP, "expr": f"(time() - {BEFORE})\nand on ({SERVICE})\n{SEEN}"}
+    yield {
+        "record": LAST,
+        "expr": f"({SEEN} or {BLIND}) * 0 + time()\nor\n{BEFORE} > time() - {FORGOTTEN}",
+    }
+
+
+def silence_alerts() -> Iterator[Rule]:
+    """One alert per service and environment."""
+    yield alert(
+        "TracescoreServiceStopped",
+        SILENT,
+        wait="10m",
+        severity="ticket",
+        summary="nothing comes of {{ $labels.service_name }} {{ $labels.deployment_environment }} any more",
+        description=(
+            f"Silent for {{{{ $value | humanizeDuration }}}}, more than {FACTOR} times its longest gap of the last "
+            "days. Does the service run, is its instrumentation on, and do its spans reach tracescore?"
+        ),
+        filters="service",
+    )
