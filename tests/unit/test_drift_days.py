@@ -69,6 +69,7 @@ def test_the_spread_between_days_is_never_more_than_scores_can_have(days: list[l
 def test_the_reference_lies_below_the_mean_by_the_swing_of_days_or_the_tolerance_whichever_is_more() -> None:
     even, uneven = learned(sampled([0.8] * 7)), learned(sampled([0.8] * 5 + [0.7] * 2))
     assert even.references[0] == pytest.approx(even.mean - 0.02)
+    assert uneven.between_days is not None
     assert uneven.between_days == pytest.approx(0.05, abs=0.01)
     assert uneven.references[0] == pytest.approx(uneven.mean - SWINGS * uneven.between_days)
 
@@ -76,7 +77,9 @@ def test_the_reference_lies_below_the_mean_by_the_swing_of_days_or_the_tolerance
 def test_days_are_kept_over_a_restart_and_added_up_where_samples_are_merged() -> None:
     first, second = sampled([0.8] * 5), sampled([0.5, 0.7])
     assert learned(Sample.of(reread(first.state()))) == learned(first)
-    assert learned(first.merged(second)).between_days == learned(second.merged(first)).between_days > 0
+    merged = learned(first.merged(second))
+    assert merged.between_days == pytest.approx(learned(second.merged(first)).between_days)
+    assert merged.between_days != learned(first).between_days
 
 
 def test_a_sample_of_a_version_that_kept_no_days_goes_on_learning_with_the_days_to_come() -> None:

@@ -46,7 +46,7 @@ class Baseline:
     `mean` has the standard error `error`, over `scores` observations (0: the reference was set by hand).
     `means` and `references` hold one value per block of the day; they are all equal unless learned by block.
     `by_block` are the means of the blocks that had enough scores, whatever the references. `between_days` is the
-    standard deviation of the true means of days; 0 where nothing is known of it.
+    standard deviation of the true means of days; None where that was not learned.
     """
 
     mean: float
@@ -55,7 +55,7 @@ class Baseline:
     means: OfBlocks
     references: OfBlocks
     by_block: tuple[float, ...] = ()
-    between_days: float = 0.0
+    between_days: float | None = None
 
     @classmethod
     def pinned(cls, reference: float) -> Baseline:

@@ -242,9 +242,10 @@ class Detector:
         return _mean([each.baseline.mean for each in self.tested.values() if each.baseline.scores])
 
     @property
-    def between_days(self) -> float:
-        """Standard deviation between the days that were learned; the largest of all strata."""
-        return max((each.baseline.between_days for each in self.tested.values()), default=0.0)
+    def between_days(self) -> float | None:
+        """Standard deviation between the days that were learned, the largest of all strata; None where unknown."""
+        known = [each.baseline.between_days for each in self.tested.values()]
+        return max((spread for spread in known if spread is not None), default=None)
 
     @property
     def swing(self) -> float:
