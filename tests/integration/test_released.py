@@ -112,7 +112,7 @@ async def test_every_figure_baseline_and_label_is_what_it_was_and_stays_so_over_
             assert total(service, "spool_errors_total") == 0, life
             now, left = shown(service), figures(LEFT["samples"])
             assert now.keys() == left.keys(), life
-            # Evidence of a change that was told has another ceiling since; the scores after the last checkpoint meet it.
+            # Evidence of a told change has another ceiling since; the scores after the last checkpoint meet it.
             told = {key for key in left if key[0] == "tracescore_drift_evidence_days" and left[key] > 1_000}
             assert {k: v for k, v in now.items() if k not in told} == {
                 k: v for k, v in left.items() if k not in told
