@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field
 
 from tracescore.config.drift import DriftConfig
-from tracescore.drift.baseline import DAY, Baseline, Sample, SampleState, block_of
+from tracescore.drift.baseline import DAY, Baseline, Sample, SampleState, Sums, block_of
 from tracescore.formulas import Vector
 
 BETS: Vector = np.array([0.01, 0.02, 0.04, 0.08, 0.15, 0.25, 0.4, 0.6, 0.8, 0.95])
@@ -35,6 +35,9 @@ DOUBT = 0.005
 """How often a learned reference lies above the true mean. At 0.05, three of a hundred installs that learned from 200 to
 500 scores would have false alarms twice as often as promised; at 0.005 hardly one, and from 1,000 scores on it costs
 next to nothing, as the tolerance is the larger part."""
+CEILING = 1_000.0
+"""Evidence grows to so many times the threshold at most. From there a mended change is over within some hundred scores;
+a lower ceiling would let luck end, and begin again, the alert of a change that lasts."""
 _SURE = 0.95
 """The share of references that the threshold counts on."""
 LEAST_STRATUM = 200
@@ -71,23 +74,6 @@ class ChangePoint(NamedTuple):
 
     onset: float
     scores: int
-
-
-class Sums(NamedTuple):
-    """Scores less their baseline: how many, their sum, the sum of their squares, and of their weights.
-
-    Where weights count, a score is a part of one, its weight over the largest: taken as a whole number of equal
-    scores, they then promise less than they know, never more.
-    """
-
-    scores: float = 0
-    total: float = 0.0
-    squares: float = 0.0
-    weight: float = 0.0
-
-    def plus(self, other: Sums) -> Sums:
-        """Both together."""
-        return Sums(*map(sum, zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +115,14 @@ class Stratum:
         return min(1.0, weight / largest)
 
     def take(self, at: float, score: float, share: float, weight: float, ceiling: float) -> None:
-        """One score. Evidence stays under `ceiling`: a change that lasted long is not held against what follows."""
+        """One score. Evidence stays under `ceiling`: a change that lasted long is not held against what follows.
+
+        The bets shrink together, so that those that fit the change keep their lead: they see its end first.
+        """
         won = odds(score, self.baseline.references[block_of(at)], share)
         days = max(0.0, at - self.last) / DAY if math.isfinite(self.last) else 0.0
-        self.evidence = np.minimum(grown(self.evidence, won, days), ceiling)
+        self.evidence = grown(self.evidence, won, days)
+        self.evidence *= min(1.0, ceiling / max(self.mean_evidence, ceiling))
         fresh = self._gain <= 0
         self._onset[fresh], self._since[fresh] = at, 0
         self._since += 1
@@ -230,7 +220,7 @@ class Detector:
             self.learning.setdefault(stratum, Sample()).add(at, score, weight)
             return
         share = tested.share(weight, max_weight) if name == _POOL else 1.0
-        tested.take(at, score, share, weight, 2 * len(BETS) * len(self.tested) * threshold)
+        tested.take(at, score, share, weight, CEILING * len(self.tested) * threshold)
 
     @property
     def evidence(self) -> float:
@@ -250,6 +240,12 @@ class Detector:
     def baseline(self) -> float | None:
         """What was learned, of several strata the mean; None while learning and where a reference was given."""
         return _mean([each.baseline.mean for each in self.tested.values() if each.baseline.scores])
+
+    @property
+    def between_days(self) -> float | None:
+        """Standard deviation between the days that were learned, the largest of all strata; None where unknown."""
+        known = [each.baseline.between_days for each in self.tested.values()]
+        return max((spread for spread in known if spread is not None), default=None)
 
     @property
     def swing(self) -> float:
@@ -319,12 +315,8 @@ class Detector:
             pool = pool.merged(sample)
         together = pool.scores >= LEAST_STRATUM and _POOL not in self.tested
         doubt = DOUBT / (len(large) + together) if large or together else DOUBT
-        learned = partial(
-            Sample.baseline,
-            tolerance=self._settings.tolerance,
-            by_block=self._settings.reference == "by_block",
-            doubt=doubt,
-        )
+        tolerance, by_block = self._settings.tolerance, self._settings.reference == "by_block"
+        learned = partial(Sample.baseline, tolerance=tolerance, by_block=by_block, doubt=doubt)
         for name, sample in large.items():
             self.tested[name] = Stratum(learned(sample), sample.last)
         if together:

@@ -4,7 +4,8 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, get_args
 
-from tracescore.drift.detector import Detector, Sums
+from tracescore.drift.baseline import Sums
+from tracescore.drift.detector import Detector
 from tracescore.drift.observations import Name
 
 Pattern = Literal[
