@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tracescore.interactions import answers, documents, messages, prompt, questions, values
 from tracescore.interactions.convention import Node, Piece, remembered
@@ -10,8 +10,7 @@ from tracescore.interactions.convention import Node, Piece, remembered
 _PROMPTS = ("prompt", "input", "inputs", "text")
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
+class Sent(NamedTuple):
     """One recording of what a model was sent; a bare prompt is one message of the user."""
 
     key: str
@@ -19,8 +18,7 @@ class Sent:
     flaw: values.Flaw
 
 
-@dataclass(frozen=True, slots=True)
-class Received:
+class Received(NamedTuple):
     """One recording of what a model replied; `called`: it asked for tools and said nothing."""
 
     key: str

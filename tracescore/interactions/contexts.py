@@ -54,24 +54,26 @@ def _sources(group: Group, settings: InteractionsConfig, question: fields.Field)
 def _handed_over(group: Group, question: fields.Field) -> Iterator[Contexts]:
     """Documents among the arguments of a step, then texts under telling names: lists before joined ones."""
     joined: list[Contexts] = []
-    told = {values.squeezed(text) for node in group.of_kind("agent", "chain", "llm") for text in _said(node)}
     for node in group.of_kind(*_STEPS):
         for piece in _arguments(node):
-            if isinstance(piece.value, str) and len(piece.value) < 30:
+            data = None if isinstance(piece.value, str) and len(piece.value) < 30 else values.data(piece.value)
+            if not isinstance(data, (dict, list)):
                 continue
-            found = documents.documents(piece.value) or _named_list(piece.value)
+            found = documents.documents(data) or _named_list(data)
             if found and found.texts:
                 yield listed(node, piece, found, "variables")
-            elif (text := _named_text(piece.value, question.text)) and values.squeezed(text) not in told:
+            elif text := _named_text(data, question.text):
                 joined.append(Contexts((text,), "variables", found=Found(node.name, piece.key)))
-    yield from joined
+    said = _said(group) if joined else set()
+    yield from (one for one in joined if values.squeezed(one.texts[0]) not in said)
 
 
-def _said(node: Node) -> Iterator[str]:
-    """What a step answered: handed on to a later one it is no evidence."""
-    yield from (text for _, text, _ in calls.answered(node) if text)
-    if node.kind == "llm" and (reply := calls.reply(node)):
-        yield reply
+def _said(group: Group) -> set[str]:
+    """What steps answered: handed on to a later one it is no evidence."""
+    nodes = group.of_kind("agent", "chain", "llm")
+    texts = [text for node in nodes for _, text, _ in calls.answered(node)]
+    texts += [calls.reply(node) for node in nodes if node.kind == "llm"]
+    return {values.squeezed(text) for text in texts if text}
 
 
 def _arguments(node: Node) -> Iterator[Piece]:
@@ -141,6 +143,8 @@ def _from_state(group: Group) -> list[Contexts]:
     for node in (group.root, *group.of_kind(*FLOWS)):
         for piece in node.read("output"):
             turns = answers.conversation(piece.value)
+            if not turns:
+                continue
             found = _search_results(messages.results_after(turns, messages.last_user(turns) or 0))
             if found.texts or found.flaw:
                 return [Contexts(found.texts, "tool", found.flaw, found=Found(node.name, piece.key))]

@@ -7,9 +7,9 @@ pieces of a trace are put together is decided once, for all conventions, in `gro
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from tracescore.interactions import values
 from tracescore.model import LogRecord, Span
@@ -63,16 +63,17 @@ class Node:
     """Nanoseconds to add to the span's times: the clock of another service is put right by its caller's."""
     memo: dict[str, Any] = field(default_factory=dict)
     """What `remembered` functions found out about the span."""
+    attributes: Mapping[str, Any] = field(init=False)
+    """The span's attributes; empty for a parent that did not arrive."""
+
+    def __post_init__(self) -> None:
+        """Takes the attributes from the span, once: they are asked for more than anything else."""
+        self.attributes = self.span.attributes if self.span else {}
 
     @property
     def name(self) -> str:
         """The span's name; empty for a parent that did not arrive."""
         return self.span.name if self.span else ""
-
-    @property
-    def attributes(self) -> Mapping[str, Any]:
-        """The span's attributes; empty for a parent that did not arrive."""
-        return self.span.attributes if self.span else {}
 
     @property
     def start(self) -> int:
@@ -100,11 +101,17 @@ class Node:
             yield node
             node = node.parent
 
-    def read(self, what: FieldName) -> Iterator[Piece]:
-        """All readings of a field, those of the leading convention first."""
-        for convention in self.conventions:
-            reader: Reader = getattr(convention, what)
-            yield from reader(self)
+    def read(self, what: FieldName) -> tuple[Piece, ...]:
+        """All readings of a field, those of the leading convention first; kept, since many ask."""
+        found: tuple[Piece, ...] | None = self.memo.get(what)
+        if found is None:
+            readers = [one.readers[what] for one in self.conventions if what in one.readers]
+            if len(readers) == 1:  # the most
+                found = tuple(readers[0](self))
+            else:
+                found = tuple([piece for reader in readers for piece in reader(self)]) if readers else ()
+            self.memo[what] = found
+        return found
 
 
 def remembered(work: Callable[[Node], T]) -> Callable[[Node], T]:
@@ -113,9 +120,10 @@ def remembered(work: Callable[[Node], T]) -> Callable[[Node], T]:
 
     @functools.wraps(work)
     def recall(node: Node) -> T:
-        if key not in node.memo:
-            node.memo[key] = work(node)
-        found: T = node.memo[key]
+        memo = node.memo
+        if key not in memo:
+            memo[key] = work(node)
+        found: T = memo[key]
         return found
 
     return recall
@@ -127,7 +135,19 @@ def heads(node: Node) -> frozenset[str]:
 
     Few even where there are many keys: the elements of a list share theirs.
     """
-    return frozenset(map(_head, node.attributes))
+    keys = node.attributes
+    return _heads(tuple(keys)) if brief(keys) else frozenset(map(_head, keys))
+
+
+def brief(keys: Collection[str]) -> bool:
+    """Whether keys are so few and short that they may be kept beyond their span: at most 64, of 4,096 characters."""
+    return len(keys) <= 64 and sum(map(len, keys)) <= 4096
+
+
+@functools.lru_cache(maxsize=1024)
+def _heads(keys: tuple[str, ...]) -> frozenset[str]:
+    """The heads of keys: an app writes few spans of different keys."""
+    return frozenset(map(_head, keys))
 
 
 def _head(key: str) -> str:
@@ -157,7 +177,7 @@ def nothing(_node: Node) -> Iterable[Piece]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Convention:
     """One way of recording GenAI work on spans.
 
@@ -190,6 +210,13 @@ class Convention:
     """What was filled into a prompt template: a dict."""
     tool_name: Reader = nothing
     tool_result: Reader = nothing
+    readers: dict[FieldName, Reader] = field(init=False, default_factory=dict)
+    """Those of the fields that the convention has."""
+
+    def __post_init__(self) -> None:
+        """Notes which fields the convention has, so that nobody asks it for another."""
+        known = ((name, getattr(self, name)) for name in get_args(FieldName))
+        self.readers.update((name, reader) for name, reader in known if reader is not nothing)
 
 
 # ---------------------------------------------------------------- readers
@@ -198,12 +225,9 @@ class Convention:
 def attribute(*keys: str) -> Reader:
     """Reads the attributes named, in this order."""
 
-    def read(node: Node) -> Iterator[Piece]:
+    def read(node: Node) -> list[Piece]:
         attributes = node.attributes
-        for key in keys:
-            value = attributes.get(key)
-            if value is not None:
-                yield Piece(key, value)
+        return [Piece(key, value) for key in keys if (value := attributes.get(key)) is not None]
 
     return read
 
@@ -292,9 +316,8 @@ def _with_lists(tree: dict[str, Any]) -> Any:
 def either(*readers: Reader) -> Reader:
     """All readings of several readers, in their order."""
 
-    def read(node: Node) -> Iterator[Piece]:
-        for reader in readers:
-            yield from reader(node)
+    def read(node: Node) -> list[Piece]:
+        return [piece for reader in readers for piece in reader(node)]
 
     return read
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracescore.interactions import plausibility, reprs, values
 
@@ -51,8 +50,7 @@ _KNOWN = frozenset((*_TEXTS, "question", "query", "input", "answer", "response",
 """Keys that are no ids of documents."""
 
 
-@dataclass(frozen=True, slots=True)
-class Passages:
+class Passages(NamedTuple):
     """Texts in the order recorded. `flaw` tells of masked or cut ones, `bare` that only ids or scores were recorded."""
 
     texts: tuple[str, ...]

@@ -98,5 +98,5 @@ def _sent(node: Node, inputs: Iterable[Piece]) -> Iterator[str]:
 
 
 def _asked_by_us(node: Node) -> bool:
-    agents = map(node.attributes.get, _USER_AGENT_KEYS)
-    return any(agent is not None and str(agent).startswith(_USER_AGENT) for agent in agents)
+    keys = node.attributes
+    return any(key in keys and str(keys[key]).startswith(_USER_AGENT) for key in _USER_AGENT_KEYS)

@@ -7,7 +7,6 @@ and last what the model was sent and replied. Contexts have a file of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from tracescore.config import InteractionsConfig
@@ -21,8 +20,7 @@ from tracescore.model import Found, Message
 _VARIABLES = (*prompt.QUESTION_NAMES, "user_message", "user_prompt")
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(NamedTuple):
     """A text as read (None: not recorded), where it stood, and what hid it or is wrong with it.
 
     `beside`: the evidence around it, in a prompt that marks neither.
@@ -35,8 +33,7 @@ class Field:
     beside: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     node: Node
     key: str
     text: str | None

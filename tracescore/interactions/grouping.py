@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from functools import cached_property
 
 from tracescore.interactions import calls, turns, values, worth
 from tracescore.interactions.convention import FLOWS, SERVER_KINDS, Kind, Node
@@ -25,30 +24,44 @@ class Group:
     def __init__(self, root: Node, parts: list[Node]) -> None:
         self.root = root
         self.parts = parts
+        self._known: tuple[list[Node], dict[Kind | None, list[Node]]] | None = None
+        self._answers: tuple[Node | None] | None = None
 
-    @cached_property
+    @property
     def nodes(self) -> list[Node]:
         """Everything below the parts, in order of (start, end, span id)."""
+        return self._below()[0]
+
+    def _below(self) -> tuple[list[Node], dict[Kind | None, list[Node]]]:
+        """(all nodes, those of each kind), found once."""
+        if self._known is not None:
+            return self._known
         found = {id(node): node for part in self.parts for node in walk(part) if node.span is not None}
-        return sorted(found.values(), key=turns.order)
+        nodes = sorted(found.values(), key=turns.order)
+        kinds: dict[Kind | None, list[Node]] = {}
+        for node in nodes:
+            kinds.setdefault(node.kind, []).append(node)
+        self._known = nodes, kinds
+        return self._known
 
-    @cached_property
-    def _by_kind(self) -> dict[Kind | None, list[Node]]:
-        found: dict[Kind | None, list[Node]] = {}
-        for node in self.nodes:
-            found.setdefault(node.kind, []).append(node)
-        return found
-
-    @cached_property
+    @property
     def answering(self) -> Node | None:
         """The model call that wrote the answer: the last one, unless it only called tools or rewrote the question."""
+        if self._answers is None:
+            self._answers = (self._last_answering(),)
+        return self._answers[0]
+
+    def _last_answering(self) -> Node | None:
         models = [node for node in self.of_kind("llm") if calls.may_answer(node) and not _repeats(node)]
         known = [node for node in models if not node.failed] or models
         return known[-1] if known else None
 
     def of_kind(self, *kinds: Kind) -> list[Node]:
         """The nodes of the given kinds in order of start."""
-        lists = [nodes for kind in kinds if (nodes := self._by_kind.get(kind))]
+        known = self._below()[1]
+        if len(kinds) == 1:
+            return known.get(kinds[0]) or []
+        lists = [nodes for kind in kinds if (nodes := known.get(kind))]
         if len(lists) <= 1:
             return lists[0] if lists else []
         return sorted((node for nodes in lists for node in nodes), key=turns.order)

@@ -44,6 +44,8 @@ _RESULT_IDS = ("id", "toolCallId", "tool_use_id", "toolUseId", "call_id")
 _RESULTS = ("tool_call_response", "tool-result", "tool_result", "tool_response", "function_call_output")
 _BODIES = frozenset(("content", "parts", "tool_calls", "text", "_content", "blocks", "contents", "output"))
 """One of these keys is in every message."""
+_HELD = ("parts", "content", "_content", "blocks", "contents", "text")
+"""Where what a message says is looked for."""
 _NOT_TEXT = frozenset(
     ("reasoning", "thinking", "redacted_thinking", "thought", "thoughts", "reasoning_content", "summary_text")
 ).union(("blob", "image", "image_url", "input_image", "audio", "input_audio", "video", "file", "input_file", "uri"))
@@ -212,8 +214,7 @@ def _printed_role(message: dict[str, Any]) -> str | None:
 
 
 def _from(role: str, message: dict[str, Any]) -> Turn:
-    keys = ("parts", "content", "_content", "blocks", "contents", "text")
-    body = next((message[key] for key in keys if message.get(key) is not None), None)
+    body = next((message[key] for key in _HELD if message.get(key) is not None), None)
     texts, results, calls = _parts(body, role)
     for call in message.get("tool_calls") or ():
         if isinstance(call, dict):
@@ -230,14 +231,18 @@ def _from(role: str, message: dict[str, Any]) -> Turn:
 
 def _parts(body: Any, role: str) -> tuple[list[str], list[ToolResult], list[tuple[str, str]]]:
     """Texts, tool results and tool calls in a message's content."""
+    if isinstance(body, str) and body.lstrip()[:1] not in ("[", "{"):  # the most
+        return [body], [], []
     texts: list[str] = []
     results: list[ToolResult] = []
     calls: list[tuple[str, str]] = []
-    if isinstance(body, str) and body.lstrip()[:1] in ("[", "{") and _is_part_list(values.data(body)):
+    if isinstance(body, str) and _is_part_list(values.data(body)):
         body = values.data(body)
     for part in body if isinstance(body, list) else [body]:
         if isinstance(part, str):
             texts.append(part)
+        elif isinstance(part, dict) and (said := _plain_part(part)) is not None:
+            texts.append(said)
         elif isinstance(part, dict):
             kind = part.get("type", part.get("block_type", part.get("kind", "")))
             if kind in _RESULTS or _holds(part, _RESULT_HOLDERS, _UNTYPED_RESULTS):
@@ -253,6 +258,14 @@ def _parts(body: Any, role: str) -> tuple[list[str], list[ToolResult], list[tupl
     if role == "tool" and texts and results:
         texts = []
     return texts, results, calls
+
+
+def _plain_part(part: dict[str, Any]) -> str | None:
+    """The text of a part that is no more than a text, as the most are."""
+    if len(part) != 2 or part.get("type") != "text":
+        return None
+    text = part.get("text", part.get("content"))
+    return text if isinstance(text, str) else None
 
 
 def _holds(part: dict[str, Any], holders: tuple[str, ...], untyped: tuple[frozenset[str], ...]) -> bool:

@@ -58,7 +58,9 @@ def passed(text: str, source: Source) -> tuple[str | None, values.Flaw]:
         return None, "implausible"
     if not text.strip():
         return text, ""
-    freed = "" if _is_media(text) else _without_media(text) if gate.media == "inside" else text
+    if _is_media(text):
+        return None, "implausible"
+    freed = _without_media(text) if gate.media == "inside" and len(text) >= _INLINE else text
     if gate.scaffold and freed:
         if source == "reply":
             return scaffolds.spoken(freed), ""
@@ -76,8 +78,6 @@ def _is_media(text: str) -> bool:
 
 def _without_media(text: str) -> str:
     """A text without the pictures and sounds inside it that are written out as base64."""
-    if len(text) < _INLINE:
-        return text
     freed = _URI.sub("", text) if "data:" in text else text
     if any(len(word) >= _RUN for word in freed.split()):
         freed = _BARE.sub(lambda run: "" if _encoded(run[0]) else run[0], freed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tracescore.interactions import documents, scaffolds, values
 from tracescore.interactions.messages import Turn, last_user
@@ -83,8 +83,7 @@ QUESTION_NAMES = ("question", "query", "user_question", "user_query", "user_inpu
 CONTEXT_NAMES = ("context", "contexts", "documents", "passages", "docs", "context_str", "sources", "chunks")
 
 
-@dataclass(frozen=True, slots=True)
-class Rendered:
+class Rendered(NamedTuple):
     """What a prompt marks as the question and as evidence; None where it marks none."""
 
     question: str | None = None

@@ -5,9 +5,9 @@ Inputs of steps are whatever the app's functions take: a text, keyword arguments
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tracescore.interactions import documents, messages, plausibility, prompt, reprs, values
 from tracescore.model import Message
@@ -45,12 +45,13 @@ _HISTORY_KEYS = ("history", "chat_history", "conversation_history", "conversatio
 _STATE = frozenset((*prompt.QUESTION_NAMES, *prompt.CONTEXT_NAMES, *_HISTORY_KEYS))
 """All keys of a flow's arguments that some record as if a user had said them."""
 _DEPTH = 6
+_KEPT = 10_000
+"""Longest input (characters) of which the question is kept beyond its span."""
 _SENTENCE = 3
 """Words from which on the only text among settings is what was asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(NamedTuple):
     """A question as found in an input, and what was said before it."""
 
     text: str | None
@@ -60,6 +61,12 @@ class Question:
 
 def asked(value: Any) -> Question:
     """The user's last question in an input; None when there is none, with `flaw` saying what hid it."""
+    return _asked_in(value) if isinstance(value, str) and len(value) <= _KEPT else _asked_in.__wrapped__(value)
+
+
+@functools.lru_cache(maxsize=256)
+def _asked_in(value: Any) -> Question:
+    """As `asked`; kept, since step after step records the same text."""
     parsed = values.parse(value)
     question, flaw, turns = _asked(parsed, _DEPTH)
     if question is None:

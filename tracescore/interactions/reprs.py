@@ -24,6 +24,9 @@ _SHORTENED = 30
 _ESCAPED = 200_000
 """Longest text between quotes (characters) whose escapes Python itself resolves."""
 _NAMED = r"[A-Za-z_]\w{0,79}+"
+_OPENING = ("[", "(", "{", "<")
+_HEAD = 810
+"""No longer a name (characters) opens a repr."""
 _BEGINS = re.compile(
     rf"""(?: (?P<pairs>{_NAMED}=(?=['"\[{{(<\w-]))            # key=...
            | {_NAMED}(?:\.{_NAMED}){{0,9}}+\(                  # Name(
@@ -73,7 +76,10 @@ OPAQUE: Final = Opaque()
 
 def begins(text: str) -> bool:
     """Whether it is worth while to read a text: cheap, and says no to almost all that is no repr."""
-    return _BEGINS.match(text) is not None
+    head = text[:_HEAD]
+    return (head[:1] in _OPENING or "(" in head or "=" in head or "'" in head or '"' in head) and bool(
+        _BEGINS.match(text)
+    )
 
 
 def read(text: str) -> tuple[bool, Any, bool]:

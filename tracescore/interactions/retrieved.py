@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from tracescore.interactions import documents, values
 from tracescore.interactions.convention import FLOWS, Kind, Node, Piece
@@ -15,8 +15,7 @@ _JOINED = 3
 """With fewer passages none joins two others."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contexts:
+class Contexts(NamedTuple):
     """Passages in the order the model got them. `partial`: the telemetry itself says that some are missing."""
 
     texts: tuple[str, ...] = ()

@@ -56,7 +56,7 @@ class Labels:
         self._root = group.root
         self._tenant = settings.tenant
         self._first: dict[str, list[str]] = {}
-        wanted = _WANTED.union(settings.tenant)
+        wanted = _WANTED.union(settings.tenant) if settings.tenant else _WANTED
         nodes = list(dict.fromkeys((*group.root.upwards(), *group.nodes)))
         for attributes in (*(node.attributes for node in nodes), *_resources(nodes)):
             for key in wanted.intersection(attributes):

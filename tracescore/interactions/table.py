@@ -6,9 +6,11 @@ providers, explicit kinds before guesses from keys; `otel-genai` comes late, sin
 
 from __future__ import annotations
 
+import functools
+
 from tracescore.config import InteractionsConfig
 from tracescore.interactions import exclusions, switches
-from tracescore.interactions.convention import Convention, Kind, Node, attribute, heads
+from tracescore.interactions.convention import Convention, Kind, Node, attribute, brief, heads
 from tracescore.interactions.conventions import (
     crewai,
     genai,
@@ -28,6 +30,7 @@ from tracescore.interactions.conventions import (
     vectordb,
     vercel,
 )
+from tracescore.model import LogRecord
 
 CONVENTIONS: tuple[Convention, ...] = (
     openinference.CONVENTION,
@@ -58,6 +61,7 @@ for _place, _convention in enumerate(CONVENTIONS):
         _BY_MARK.setdefault(_mark, set()).add(_place)
     for _event in _convention.events:
         _BY_EVENT.setdefault(_event, set()).add(_place)
+_LONG_SCOPE = 256
 _SCOPES = tuple((scope, place) for place, convention in enumerate(CONVENTIONS) for scope in convention.scopes)
 
 
@@ -97,22 +101,31 @@ def configured(settings: InteractionsConfig) -> Convention | None:
 
 def recognise(node: Node, own: Convention | None = None) -> None:
     """Sets the conventions and the kind of a node; `own` comes before all others."""
-    found: set[int] = set()
-    for head in heads(node):
-        found.update(_BY_MARK.get(head, ()), _BY_MARK.get(head[: head.find(".") + 1], ()))
-    scope = node.span.scope_name if node.span else ""
-    found.update([place for prefix, place in _SCOPES if scope.startswith(prefix)])
-    for happened in node.span.events if node.span else ():
-        found.update(_BY_EVENT.get(happened.name, ()))
-    for record in node.logs:
-        found.update(_BY_EVENT.get(record.event_name, ()))
-    node.conventions = tuple(map(CONVENTIONS.__getitem__, sorted(found)))
+    told, scope = heads(node), node.span.scope_name if node.span else ""
+    node.conventions = (
+        _told_by(told, scope) if brief(told) and len(scope) <= _LONG_SCOPE else _told_by.__wrapped__(told, scope)
+    )
+    events = [*(node.span.events if node.span else ()), *node.logs]
+    if events:
+        names = (one.event_name if isinstance(one, LogRecord) else one.name for one in events)
+        places = {place for name in names for place in _BY_EVENT.get(name, ())}
+        places.update(map(CONVENTIONS.index, node.conventions))
+        node.conventions = tuple(CONVENTIONS[place] for place in sorted(places))
     if own is not None and any(key in node.attributes for key in own.marks):
         node.conventions = (own, *node.conventions)
     if exclusions.is_evaluator(node):
         node.kind = "evaluator"
     else:  # ids and names that are copied onto every span of a request make none of them a step
         node.kind = next((kind for convention in node.conventions if (kind := convention.kind(node))), None)
+
+
+@functools.lru_cache(maxsize=1024)
+def _told_by(told: frozenset[str], scope: str) -> tuple[Convention, ...]:
+    """The conventions that the heads of a span's keys and the name of its scope tell of: few in the spans of an app."""
+    found = {place for prefix, place in _SCOPES if scope.startswith(prefix)}
+    for head in told:
+        found.update(_BY_MARK.get(head, ()), _BY_MARK.get(head[: head.find(".") + 1], ()))
+    return tuple(CONVENTIONS[place] for place in sorted(found))
 
 
 def content_switch(convention: str, instrumentation: str = "") -> str:

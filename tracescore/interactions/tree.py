@@ -69,7 +69,8 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         current = stack.pop()
         yield current
-        stack.extend(reversed(current.children))
+        if current.children:
+            stack.extend(reversed(current.children))
 
 
 def fell(tops: Iterable[Node]) -> None:
@@ -95,7 +96,7 @@ def _set_clocks(nodes: Iterable[Node]) -> None:
 
     When in the call it was cannot be known; the beginning is where a retrieval stands.
     """
-    if len({id(node.span.resource) for node in nodes if node.span}) < 2:
+    if len({id(node.span.resource) for node in nodes if node.span}) < 2 or not any(map(_strays, nodes)):
         return
     settled: set[int] = set()
     for node in nodes:
@@ -110,15 +111,29 @@ def _set_clocks(nodes: Iterable[Node]) -> None:
             if above is None or above.span is None or each.span is None:
                 continue
             each.offset = above.offset
-            outside = each.start > above.end or each.end < above.start
-            if outside and each.span.resource is not above.span.resource and each.span.resource != above.span.resource:
+            if (
+                _strays(each)
+                and each.span.resource is not above.span.resource
+                and each.span.resource != above.span.resource
+            ):
                 each.offset += above.start - each.start
+
+
+def _strays(node: Node) -> bool:
+    """Whether a span is all before or all after the one around it."""
+    above = node.parent
+    if above is None or above.span is None or node.span is None:
+        return False
+    return node.start > above.end or node.end < above.start
 
 
 def _untie(nodes: Iterable[Node]) -> None:
     """Cuts parent links that run in a circle, which only a broken exporter writes."""
     settled: set[int] = set()
     for node in nodes:
+        if node.parent is None or id(node.parent) in settled:  # the most: parents start first
+            settled.add(id(node))
+            continue
         path: list[Node] = []
         seen: set[int] = set()
         current: Node | None = node

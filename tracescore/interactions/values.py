@@ -20,6 +20,8 @@ Flaw = Literal["", "truncated", "redacted", "implausible"]
 _MASKS = ("__REDACTED__", "<fully masked due to failed mask function>", "[REDACTED]", "<redacted>", "***REDACTED***")
 _NOTHING = ("null", "None", "undefined")
 """How a missing value is written by those who write everything as text."""
+_LONGEST_MARK = max(map(len, (*_MASKS, *_NOTHING)))
+_OPENING = ("[", "{", '"')
 _JSON_START = re.compile(r'\s*(?:[\[{]\s*(?:["\[{\]}\d-]|true|false|null|$)|")')
 _UNESCAPED = re.compile(r'\[\s*"(?P<inside>.*)"\s*\]$', re.DOTALL)
 _JOINT = re.compile(r'"\s*,\s*"')
@@ -59,11 +61,13 @@ def parse(value: Any) -> Parsed:
         if not isinstance(value, str):
             break
         bare = value.strip()
-        if bare in _MASKS:
-            return Parsed(None, "redacted")
-        if bare in _NOTHING:
-            return Parsed(None)
-        inner = _structure(value) if _JSON_START.match(bare) or reprs.begins(bare) else None
+        if len(bare) <= _LONGEST_MARK:
+            if bare in _MASKS:
+                return Parsed(None, "redacted")
+            if bare in _NOTHING:
+                return Parsed(None)
+        begun = (bare[:1] in _OPENING and _JSON_START.match(bare)) or reprs.begins(bare)
+        inner = _structure(value) if begun else None
         if inner is None:
             return Parsed(value)
         value, flaw = inner.data, inner.flaw

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from tracescore.interactions.convention import Convention, Kind, Node, Piece, attribute, either, indexed, when
+from tracescore.interactions.convention import Convention, Kind, Node, Piece, attribute, either, heads, indexed, when
 
 _KINDS: dict[str, Kind] = {
     "LLM": "llm",
@@ -19,11 +19,14 @@ _KINDS: dict[str, Kind] = {
     "EVALUATOR": "evaluator",
     "PROMPT": "prompt",
 }
+_RERANKER = frozenset(
+    f"reranker.{name}" for name in ("query", "model_name", "top_k", "input_documents", "output_documents")
+)
 
 
 def _kind(node: Node) -> Kind | None:
     kind = _KINDS.get(str(node.attributes.get("openinference.span.kind", "")).upper())
-    if kind in ("retriever", "chain", None) and any(key.startswith("reranker.") for key in node.attributes):
+    if kind in ("retriever", "chain", None) and not _RERANKER.isdisjoint(heads(node)):
         return "reranker"
     return kind
 
