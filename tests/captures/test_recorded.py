@@ -16,10 +16,6 @@ from tracescore.interactions.values import squeezed
 from tracescore.model import Interaction
 
 NOT_YET = {
-    "google-genai-otel-0.4-opt-in",
-    "google-genai-otel-0.4-true-with-logs",
-    "guardrails-openinference",
-    "litellm-proxy-otel",
     "llamaindex-agent-openllmetry",
 }
 """Set-ups that are not read right yet."""

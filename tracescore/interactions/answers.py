@@ -79,7 +79,7 @@ def replied(value: Any) -> Told:
     """
     parsed = values.parse(value)
     turns = [] if isinstance(parsed.data, str) else messages.turns(parsed.data)
-    text = messages.last_answer(turns)
+    text = "".join(turn.text or "" for turn in turns) if messages.streamed(turns) else messages.last_answer(turns)
     if turns and turns[-1].calls and text is None:
         return None, parsed.flaw, True
     if isinstance(parsed.data, list) and turns:
@@ -167,12 +167,8 @@ def _answer_in_list(data: list[Any], depth: int) -> str | None:
 
 
 def _streamed(data: list[Any]) -> bool:
-    """Whether texts are what a generator yielded token by token, spaces and all."""
-    texts = [item for item in data if isinstance(item, str)]
-    if len(texts) < max(3, len(data)):
-        return False
-    spaced = sum(text[:1].isspace() or text[-1:].isspace() for text in texts)
-    return spaced * 4 >= len(texts) and sum(map(len, texts)) <= 20 * len(texts)
+    """Whether data are texts that a generator yielded token by token, spaces and all."""
+    return all(isinstance(item, str) for item in data) and messages.pieces(data)
 
 
 def _delta(item: Any) -> str | None:

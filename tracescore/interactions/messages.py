@@ -55,6 +55,8 @@ _BLOCKS = frozenset(
     ("text", "toolUse", "toolResult", "reasoningContent", "image", "document", "video", "cachePoint", "guardContent")
 )
 """The keys of Bedrock's content blocks, which have no type."""
+_PIECES = 3
+"""Fewer texts are no stream."""
 _OF_ASSISTANT = ("usage_metadata", "invalid_tool_calls", "tool_calls", "finish_reason")
 _MODEL_RUN = ("run-", "run--", "lc_run", "chatcmpl", "msg_", "resp_")
 
@@ -143,6 +145,19 @@ def last_answer(conversation: Sequence[Turn]) -> str | None:
         if turn.role == "user" and turn.text:
             break
     return None
+
+
+def streamed(conversation: Sequence[Turn]) -> bool:
+    """Whether messages are the pieces of one, which the assistant's model sent token by token, spaces and all."""
+    return all(turn.role == "assistant" and not turn.calls for turn in conversation) and pieces(
+        [turn.text or "" for turn in conversation]
+    )
+
+
+def pieces(texts: Sequence[str]) -> bool:
+    """Whether texts are what a generator yielded token by token."""
+    spaced = sum(text[:1].isspace() or text[-1:].isspace() for text in texts)
+    return len(texts) >= _PIECES and spaced * 4 >= len(texts) and sum(map(len, texts)) <= 20 * len(texts)
 
 
 def history(conversation: Sequence[Turn], before: int) -> tuple[Message, ...]:
@@ -251,13 +266,21 @@ def _parts(body: Any, role: str) -> tuple[list[str], list[ToolResult], list[tupl
                 call = next((part[key] for key in _CALL_HOLDERS if isinstance(part.get(key), dict)), part)
                 identity = call.get("id", call.get("toolCallId", call.get("toolUseId", "")))
                 calls.append((str(identity), str(call.get("name", call.get("toolName", call.get("tool_name", ""))))))
-            elif kind not in _NOT_TEXT and part.get("thought") is not True and not any(key in part for key in _MEDIA):
+            elif (
+                kind not in _NOT_TEXT
+                and part.get("thought") is not True
+                and not any(part.get(key) is not None for key in _MEDIA)
+            ):
                 text = _part_text(part)
                 if text is not None:
                     texts.append(text)
     if role == "tool" and texts and results:
         texts = []
     return texts, results, calls
+
+
+def _seen_or_heard(part: dict[str, Any]) -> bool:
+    return any(part.get(key) is not None for key in _MEDIA)
 
 
 def _plain_part(part: dict[str, Any]) -> str | None:

@@ -25,6 +25,7 @@ _ESCAPED = 200_000
 """Longest text between quotes (characters) whose escapes Python itself resolves."""
 _NAMED = r"[A-Za-z_]\w{0,79}+"
 _OPENING = ("[", "(", "{", "<")
+_BYTES = ("b'", 'b"', "B'", 'B"')
 _HEAD = 810
 """No longer a name (characters) opens a repr."""
 _BEGINS = re.compile(
@@ -77,9 +78,8 @@ OPAQUE: Final = Opaque()
 def begins(text: str) -> bool:
     """Whether it is worth while to read a text: cheap, and says no to almost all that is no repr."""
     head = text[:_HEAD]
-    return (head[:1] in _OPENING or "(" in head or "=" in head or "'" in head or '"' in head) and bool(
-        _BEGINS.match(text)
-    )
+    may_be = head[:1] in _OPENING or "(" in head or "=" in head or head[:2] in _BYTES
+    return may_be and _BEGINS.match(text) is not None
 
 
 def read(text: str) -> tuple[bool, Any, bool]:

@@ -30,7 +30,6 @@ from tracescore.interactions.conventions import (
     vectordb,
     vercel,
 )
-from tracescore.model import LogRecord
 
 CONVENTIONS: tuple[Convention, ...] = (
     openinference.CONVENTION,
@@ -102,12 +101,11 @@ def configured(settings: InteractionsConfig) -> Convention | None:
 def recognise(node: Node, own: Convention | None = None) -> None:
     """Sets the conventions and the kind of a node; `own` comes before all others."""
     told, scope = heads(node), node.span.scope_name if node.span else ""
-    node.conventions = (
-        _told_by(told, scope) if brief(told) and len(scope) <= _LONG_SCOPE else _told_by.__wrapped__(told, scope)
-    )
-    events = [*(node.span.events if node.span else ()), *node.logs]
-    if events:
-        names = (one.event_name if isinstance(one, LogRecord) else one.name for one in events)
+    known = _told_by if brief(told) and len(scope) <= _LONG_SCOPE else _told_by.__wrapped__
+    node.conventions = known(told, scope)
+    if node.logs or (node.span and node.span.events):
+        names = {record.event_name for record in node.logs}
+        names.update(happened.name for happened in (node.span.events if node.span else ()))
         places = {place for name in names for place in _BY_EVENT.get(name, ())}
         places.update(map(CONVENTIONS.index, node.conventions))
         node.conventions = tuple(CONVENTIONS[place] for place in sorted(places))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tracescore.interactions import values
+from tracescore.interactions import messages, values
 from tracescore.interactions.convention import (
     FLOWS,
     SERVER_KINDS,
@@ -31,6 +31,13 @@ _KINDS: dict[str, Kind] = {
     "completion": "llm",
     "chat_completion": "llm",
     "agent_step": "chain",
+    "acompletion": "llm",  # LiteLLM's proxy names the functions it calls
+    "atext_completion": "llm",
+    "aresponses": "llm",
+    "anthropic_messages": "llm",
+    "embedding": "embedding",
+    "aembedding": "embedding",
+    "arerank": "reranker",
     "embeddings": "embedding",
     "retrieval": "retriever",
     "vector_db_retrieve": "retriever",
@@ -63,7 +70,8 @@ def _kind(node: Node) -> Kind | None:
     if isinstance(operation, str) and operation:
         if operation.startswith("invoke_"):  # a swarm, a graph, a team
             return "agent"
-        return "llm" if operation.startswith(("chat", "text", "completion", "generate", "response")) else None
+        named = operation.startswith(("chat", "text", "completion", "generate", "response"))
+        return "llm" if named or (any(True for _ in _SENT(node)) and any(True for _ in _RECEIVED(node))) else None
     keys = node.attributes
     if any(key.startswith("gen_ai.retrieval.") for key in keys):
         return "retriever"
@@ -123,13 +131,13 @@ def _fields(attributes: Mapping[str, Any], body: Any) -> dict[str, Any]:
 
 
 def _message_events(node: Node) -> Iterator[Piece]:
-    messages, where = [], ""
+    found, where = [], ""
     for place, name, attributes, body in _happened(node):
         if name in _MESSAGES:
-            messages.append({"content": None, **_fields(attributes, body), "role": _MESSAGES[name]})
+            found.append({"content": None, **_fields(attributes, body), "role": _MESSAGES[name]})
             where = place
-    if messages:
-        yield Piece(f"{where} body", messages)
+    if found:
+        yield Piece(f"{where} body", found)
 
 
 def _choices(node: Node) -> Iterator[Piece]:
@@ -141,9 +149,16 @@ def _choices(node: Node) -> Iterator[Piece]:
 
 
 def _choice_events(node: Node) -> Iterator[Piece]:
+    found = []
     for place, message in _choices(node):
         fields = message if isinstance(message, dict) else {"content": message}
-        yield Piece(place, [{"content": None, **fields, "role": "assistant"}])
+        if isinstance(fields.get("content"), dict):  # Gemini's, with parts and a role
+            fields = fields["content"]
+        found.append(Piece(place, [{"content": None, **fields, "role": "assistant"}]))
+    joined = [message for piece in found for message in piece.value]
+    if messages.streamed(messages.turns(joined)):
+        found = [Piece(found[0].key, joined)]
+    yield from found
 
 
 def _tool_choices(node: Node) -> Iterator[Piece]:
