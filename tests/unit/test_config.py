@@ -582,3 +582,19 @@ def test_every_secret_that_is_not_there_is_told_with_its_line(tmp_path: Path, mo
         f"f.yaml:10: web.token: file '{tmp_path}/binary' is not UTF-8 text",
         "f.yaml:11: sampling.ratio: must be less than or equal to 1; got 2",
     ]
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ("{name: ask}", "interactions.mappings[0]: at least one key expected, under question, answer, contexts or"),
+        ("{kind: span, answer: [a]}", "interactions.mappings[0].kind: "),
+        ("{span: ask, answer: [a]}", "interactions.mappings[0].span: "),
+        ("{name: '', answer: [a]}", "interactions.mappings[0].name: "),
+    ],
+)
+def test_a_mapping_that_could_read_nothing_is_refused_with_its_place(row: str, problem: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse(f"interactions:\n  mappings:\n  - {row}\n", "f.yaml")
+    (told,) = refused.value.problems
+    assert told.startswith(f"f.yaml:3: {problem}")

@@ -313,6 +313,34 @@ def test_spans_of_the_users_own_need_no_convention_when_their_keys_are_named():
     assert (got.question, got.answer, got.contexts, got.convention) == (Q, A, (P1,), "configured")
 
 
+_ASK = {"name": "ask*", "question": ["in"], "answer": ["out"], "history": ["before"]}
+_FIND = {"name": "find", "kind": "retriever", "contexts": ["out"]}
+
+
+def test_a_mapping_reads_the_spans_of_a_library_that_no_convention_covers():
+    before = json.dumps([{"role": "user", "content": "Hello?"}, {"role": "assistant", "content": "Hello."}])
+    made = trace(
+        span("ask 7", {"in": Q, "out": A, "before": before}, span("find", {"in": "bikes", "out": [P1, "two"]}))
+    )
+    assert read(made) == []
+    got = only(made, mappings=[_ASK, _FIND])
+    assert (got.question, got.answer, got.contexts, got.convention) == (Q, A, (P1, "two"), "configured")
+    assert [turn.content for turn in got.history] == ["Hello?", "Hello."]
+    assert (got.found["answer"].span, got.found["contexts"].span) == ("ask 7", "find")
+
+
+def test_a_mapping_leaves_spans_of_other_names_alone():
+    made = trace(span("answer", {"in": Q, "out": A}, span("find", {"out": [P1]})))
+    assert read(made, mappings=[_ASK]) == []
+
+
+@pytest.mark.parametrize("kind", ["agent", "chain", "llm"])
+def test_a_mapping_says_of_what_kind_its_spans_are(kind):
+    made = trace(span("step", {"in": Q, "out": A}))
+    got = only(made, mappings=[{"name": "step", "kind": kind, "question": ["in"], "answer": ["out"]}])
+    assert (got.question, got.answer, got.state) == (Q, A, "no_contexts")
+
+
 def test_says_what_was_tried_before():
     got = only(trace(chain(None, None, chat(Q, A))))
     assert got.found["answer"].span == "chat m"

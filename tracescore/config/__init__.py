@@ -31,7 +31,7 @@ from tracescore.config.gold import (
     PythonTargetConfig,
     TraceTargetConfig,
 )
-from tracescore.config.interactions import InteractionsConfig
+from tracescore.config.interactions import InteractionsConfig, MappingConfig
 from tracescore.config.judge import EmbeddedJudgeConfig, JudgeConfig, OpenAIJudgeConfig, PriceConfig
 from tracescore.config.receiver import ListenerConfig, ReceiverConfig
 from tracescore.config.redaction import ReadyMade, RedactionConfig

@@ -42,7 +42,7 @@ def read(group: Group, settings: InteractionsConfig, question: fields.Field) -> 
 
 
 def _sources(group: Group, settings: InteractionsConfig, question: fields.Field) -> Iterator[Contexts]:
-    for node, key, value in fields.own(group, settings.contexts):
+    for node, key, value in fields.own(group, settings, "contexts"):
         yield listed(node, Piece(key, value), documents.passages(value), "retrieval")
     for rule in SOURCES:
         yield from rule.read(group, question)

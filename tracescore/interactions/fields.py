@@ -7,7 +7,7 @@ and last what the model was sent and replied. Contexts have a file of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tracescore.config import InteractionsConfig
 from tracescore.interactions import answers, calls, messages, plausibility, prompt, questions, values, worth
@@ -52,12 +52,23 @@ def answer(group: Group, settings: InteractionsConfig) -> Field:
     return _first(_answers(group, settings))
 
 
-def own(group: Group, keys: tuple[str, ...]) -> Iterator[tuple[Node, str, object]]:
+def own(
+    group: Group, settings: InteractionsConfig, what: Literal["question", "answer", "contexts", "history"]
+) -> Iterator[tuple[Node, str, object]]:
     """Attributes that a person named: those of the outermost span before those inside, in order of start."""
-    for key in keys:
-        for node in (group.root, *group.nodes):
-            if node.attributes.get(key) is not None:
-                yield node, key, node.attributes[key]
+    for mapping in settings.own:
+        for key in getattr(mapping, what):
+            for node in (group.root, *group.nodes):
+                if node.attributes.get(key) is not None and mapping.fits(node.name):
+                    yield node, key, node.attributes[key]
+
+
+def told_before(group: Group, settings: InteractionsConfig) -> tuple[Message, ...]:
+    """Earlier turns under keys that a person named."""
+    for _, _, value in own(group, settings, "history"):
+        if found := messages.turns(value):
+            return messages.history(found, len(found))
+    return ()
 
 
 def _first(candidates: Iterable[_Candidate]) -> Field:
@@ -77,7 +88,7 @@ def _first(candidates: Iterable[_Candidate]) -> Field:
 
 
 def _questions(group: Group, settings: InteractionsConfig) -> Iterator[_Candidate]:
-    yield from (_asked(node, key, value) for node, key, value in own(group, settings.question))
+    yield from (_asked(node, key, value) for node, key, value in own(group, settings, "question"))
     for rule in QUESTIONS:
         yield from rule.read(group)
 
@@ -208,7 +219,7 @@ def _unrewritten(group: Group, candidate: _Candidate) -> _Candidate:
 
 
 def _answers(group: Group, settings: InteractionsConfig) -> Iterator[_Candidate]:
-    yield from (_answered(node, key, value) for node, key, value in own(group, settings.answer))
+    yield from (_answered(node, key, value) for node, key, value in own(group, settings, "answer"))
     for rule in ANSWERS:
         yield from rule.read(group)
 

@@ -52,7 +52,7 @@ def read(trace: Trace, settings: InteractionsConfig, keep: Iterable[str] = ()) -
 def _interaction(trace: Trace, group: Group, settings: InteractionsConfig, keep: Iterable[str]) -> Interaction:
     question, answer = fields.question(group, settings), fields.answer(group, settings)
     evidence = contexts.read(group, settings, question)
-    history = question.history or _history(group)
+    history = fields.told_before(group, settings) or question.history or _history(group)
     failed = _failed(group, answer)
     root, labels = group.root, slices.Labels(group, settings)
     return Interaction(

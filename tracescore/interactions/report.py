@@ -43,7 +43,7 @@ FIELDS = ("question", "answer", "contexts")
 
 def own_keys(settings: InteractionsConfig) -> tuple[str, ...]:
     """All keys that the user named; a trace that holds one is worth reading, whatever convention it follows."""
-    return tuple(key for field in FIELDS for key in getattr(settings, field))
+    return tuple(key for mapping in settings.own for key in mapping.keys)
 
 
 class Report:
@@ -54,10 +54,10 @@ class Report:
     ) -> None:
         """`switch` names, for a convention and an instrumentation, the settings that make it record content."""
         self._clock, self._switch = clock, switch
-        self._own_keys = {field: getattr(settings, field) for field in FIELDS}
+        self._own_keys = {field: {key for one in settings.own for key in getattr(one, field)} for field in FIELDS}
         self._mapped = Counter(
             "tracescore_interactions_own_keys",
-            "Interactions by whether a key of your own (interactions.<field>) gave the field; a typo never does.",
+            "Interactions by whether a key of your own (interactions.<field>, or mappings) gave it; a typo never does.",
             ["field", "found"],
             registry=registry,
         )

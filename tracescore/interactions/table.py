@@ -7,10 +7,12 @@ providers, explicit kinds before guesses from keys; `otel-genai` comes late, sin
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from tracescore.config import InteractionsConfig
+from tracescore.config import InteractionsConfig, MappingConfig
 from tracescore.interactions import exclusions, switches
-from tracescore.interactions.convention import Convention, Kind, Node, attribute, brief, heads
+from tracescore.interactions.convention import Convention, Kind, Node, attribute, brief, heads, when
 from tracescore.interactions.conventions import (
     crewai,
     genai,
@@ -76,14 +78,29 @@ As few as will do: a mark that holds another one is left out.
 """
 
 
-def configured(settings: InteractionsConfig) -> Convention | None:
-    """The keys a person named, as the convention that leads all others; None where none are named."""
-    flow = (*settings.question, *settings.answer)
-    if not flow and not settings.contexts:
-        return None
+class Own(NamedTuple):
+    """Keys that a person named, as a convention that leads all others."""
+
+    mapping: MappingConfig
+    convention: Convention
+
+    def marks(self, node: Node) -> bool:
+        """Whether the mapping is meant for a span."""
+        return self.mapping.fits(node.name) and any(key in node.attributes for key in self.mapping.keys)
+
+
+def configured(settings: InteractionsConfig) -> tuple[Own, ...]:
+    """The keys a person named, the leading ones first."""
+    return tuple(Own(mapping, _convention_of(mapping)) for mapping in settings.own)
+
+
+def _convention_of(mapping: MappingConfig) -> Convention:
+    flow = (*mapping.question, *mapping.answer)
 
     def kind(node: Node) -> Kind | None:
-        if len(node.conventions) > 1:
+        if mapping.kind is not None:
+            return mapping.kind
+        if any(one.name != "configured" for one in node.conventions):
             return None
         return "agent" if any(key in node.attributes for key in flow) else "retriever"
 
@@ -91,15 +108,18 @@ def configured(settings: InteractionsConfig) -> Convention | None:
         name="configured",
         switch="",
         kind=kind,
-        marks=(*flow, *settings.contexts),
-        input=attribute(*settings.question),
-        output=attribute(*settings.answer),
-        documents=attribute(*settings.contexts),
+        input=attribute(*mapping.question),
+        output=attribute(*mapping.answer),
+        sent=when(("llm",), attribute(*mapping.question)),
+        received=when(("llm",), attribute(*mapping.answer)),
+        documents=attribute(*mapping.contexts),
+        query=when(("retriever", "reranker", "embedding"), attribute(*mapping.question)),
+        tool_result=when(("tool",), attribute(*mapping.contexts, *mapping.answer)),
     )
 
 
-def recognise(node: Node, own: Convention | None = None) -> None:
-    """Sets the conventions and the kind of a node; `own` comes before all others."""
+def recognise(node: Node, own: Sequence[Own] = ()) -> None:
+    """Sets the conventions and the kind of a node; `own` come before all others."""
     told, scope = heads(node), node.span.scope_name if node.span else ""
     known = _told_by if brief(told) and len(scope) <= _LONG_SCOPE else _told_by.__wrapped__
     node.conventions = known(told, scope)
@@ -109,8 +129,8 @@ def recognise(node: Node, own: Convention | None = None) -> None:
         places = {place for name in names for place in _BY_EVENT.get(name, ())}
         places.update(map(CONVENTIONS.index, node.conventions))
         node.conventions = tuple(CONVENTIONS[place] for place in sorted(places))
-    if own is not None and any(key in node.attributes for key in own.marks):
-        node.conventions = (own, *node.conventions)
+    if own:
+        node.conventions = (*(one.convention for one in own if one.marks(node)), *node.conventions)
     if exclusions.is_evaluator(node):
         node.kind = "evaluator"
     else:  # ids and names that are copied onto every span of a request make none of them a step
