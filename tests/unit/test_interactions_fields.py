@@ -325,7 +325,7 @@ def test_a_mapping_reads_the_spans_of_a_library_that_no_convention_covers():
     assert read(made) == []
     got = only(made, mappings=[_ASK, _FIND])
     assert (got.question, got.answer, got.contexts, got.convention) == (Q, A, (P1, "two"), "configured")
-    assert [turn.content for turn in got.history] == ["Hello?", "Hello."]
+    assert [turn.text for turn in got.history] == ["Hello?", "Hello."]
     assert (got.found["answer"].span, got.found["contexts"].span) == ("ask 7", "find")
 
 
