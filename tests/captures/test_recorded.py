@@ -15,19 +15,8 @@ from tracescore.interactions.switches import SWITCHES
 from tracescore.interactions.values import squeezed
 from tracescore.model import Interaction
 
-NOT_YET = {
-    "llamaindex-agent-openllmetry",
-}
-"""Set-ups that are not read right yet."""
-
-
 def _found(name: str) -> list[Interaction]:
     return [interaction for trace in traces(name) for interaction in read(trace)]
-
-
-def _cases() -> list[Any]:
-    wrong = pytest.mark.xfail(reason="not read right yet")
-    return [pytest.param(name, marks=[wrong] if name in NOT_YET else []) for name in RECORDED]
 
 
 def _normal(texts: list[str | None]) -> list[str | None]:
@@ -48,7 +37,7 @@ def _right(got: Interaction, wanted: dict[str, Any]) -> None:
         assert not contexts or got.context_source == "prompt"
 
 
-@pytest.mark.parametrize("name", _cases())
+@pytest.mark.parametrize("name", RECORDED)
 def test_reads_what_a_user_of_the_library_would_read(name: str) -> None:
     found = _found(name)
     for wanted in expected(name)["interactions"]:

@@ -258,6 +258,11 @@ def _told_with_passages(group: Group) -> Iterator[_Candidate]:
             yield from _outputs(node)
 
 
+def _told_by_last_step(group: Group) -> Iterator[_Candidate]:
+    for node in reversed(worth.by_steps(group.root)):
+        yield from _outputs(node)
+
+
 def _broken_off(group: Group, model: Node) -> bool:
     """Whether a later model call failed, so that what an earlier one said was not the answer."""
     return model.failed or any(node.failed and node.start > model.end for node in group.of_kind("llm"))
@@ -308,6 +313,7 @@ ANSWERS: tuple[TextRule, ...] = (
     TextRule("the output of the outermost span", "own-spans-greeting", _told_by_root),
     TextRule("the outputs of the steps around the answering call, outer ones first", "dify-chatflow", _told_by_steps),
     TextRule("the reply of the answering call", "openai-v2-span", _told_by_model),
+    TextRule("the last step, where no model call was traced", "llamaindex-agent-openllmetry", _told_by_last_step),
     TextRule("what a retrieval came with", "", _told_with_passages),
 )
 """In order of precedence, behind the keys of the user's own."""

@@ -81,12 +81,27 @@ def _by_retrieval(flow: Node) -> bool:
     return "retriever" in flow.kinds and any(generates(below) for below in walk(flow) if below.kind == "retriever")
 
 
+def by_steps(flow: Node) -> list[Node]:
+    """The steps of a flow of which one records the question and a later one the answer, and none both; else none.
+
+    Of a flow that records neither itself, and below which no model call was traced.
+    """
+    if "llm" in flow.kinds or own_question(flow) is not None or own_answer(flow) is not None:
+        return []
+    steps = [child for child in flow.children if child.kind in FLOWS and not _INDEXES.search(child.name)]
+    asked = [step for step in steps if own_question(step) is not None]
+    told = [step for step in steps if own_answer(step) is not None]
+    whole = any(step in told for step in asked)
+    return steps if asked and told and not whole and told[-1].start >= asked[0].start else []
+
+
 FLOW_RULES: tuple[FlowRule, ...] = (
     FlowRule("a model call below it answers", "spring-unescaped-lists", _by_model),
     FlowRule("it failed while it answered", "traceloop-langchain", _failed),
     FlowRule("it records a question and an answer", "own-spans-no-retriever", _by_itself),
     FlowRule("it records an answer, and one search below it the question", "", _by_query),
     FlowRule("it is an agent of which no text was captured", "", _records_nothing),
+    FlowRule("its steps record a question and an answer", "llamaindex-agent-openllmetry", lambda f: bool(by_steps(f))),
     FlowRule("a retrieval below it came with an answer", "", _by_retrieval),
 )
 
