@@ -15,6 +15,7 @@ from tracescore.interactions.switches import SWITCHES
 from tracescore.interactions.values import squeezed
 from tracescore.model import Interaction
 
+
 def _found(name: str) -> list[Interaction]:
     return [interaction for trace in traces(name) for interaction in read(trace)]
 

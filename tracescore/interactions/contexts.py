@@ -199,7 +199,7 @@ class ContextRule(NamedTuple):
 
 SOURCES: tuple[ContextRule, ...] = (
     ContextRule("retrievers and rerankers list them", "llamaindex-openinference", lambda group, _: [retrieved(group)]),
-    ContextRule("a function gave them back", "", lambda group, _: [returned(group)]),
+    ContextRule("a function gave them back", "crewai-flow-openinference", lambda group, _: [returned(group)]),
     ContextRule("they were handed to a step, or filled into a template", "dspy-openinference", _handed_over),
     ContextRule("a tool that searches found them", "traceloop-langgraph", lambda group, _: [_from_tools(group)]),
     ContextRule("the prompt of the answering call marks them", "openlit", lambda group, _: _from_prompt(group)),

@@ -298,7 +298,7 @@ def _each_unrewritten(read: Callable[[Group], Iterable[_Candidate]]) -> Callable
 
 
 QUESTIONS: tuple[TextRule, ...] = (
-    TextRule("the trace's own input", "", _of_trace),
+    TextRule("the trace's own input", "langfuse-js", _of_trace),
     TextRule("the input of the outermost span", "dspy-openinference", _of_root),
     TextRule("the inputs of the steps inside, outer ones first", "traceloop-langgraph", _each_unrewritten(_of_steps)),
     TextRule("what was filled into a template", "", _each_unrewritten(_of_templates)),
@@ -309,7 +309,7 @@ QUESTIONS: tuple[TextRule, ...] = (
 )
 """In order of precedence, behind the keys of the user's own."""
 ANSWERS: tuple[TextRule, ...] = (
-    TextRule("the trace's own output", "", _told_of_trace),
+    TextRule("the trace's own output", "langfuse-js", _told_of_trace),
     TextRule("the output of the outermost span", "own-spans-greeting", _told_by_root),
     TextRule("the outputs of the steps around the answering call, outer ones first", "dify-chatflow", _told_by_steps),
     TextRule("the reply of the answering call", "openai-v2-span", _told_by_model),

@@ -99,9 +99,11 @@ FLOW_RULES: tuple[FlowRule, ...] = (
     FlowRule("a model call below it answers", "spring-unescaped-lists", _by_model),
     FlowRule("it failed while it answered", "traceloop-langchain", _failed),
     FlowRule("it records a question and an answer", "own-spans-no-retriever", _by_itself),
-    FlowRule("it records an answer, and one search below it the question", "", _by_query),
-    FlowRule("it is an agent of which no text was captured", "", _records_nothing),
-    FlowRule("its steps record a question and an answer", "llamaindex-agent-openllmetry", lambda f: bool(by_steps(f))),
+    FlowRule("it records an answer, one search below the question", "llamaindex-workflow-openllmetry", _by_query),
+    FlowRule("it is an agent of which no text was captured", "autogen-own-spans", _records_nothing),
+    FlowRule(
+        "its steps record a question and an answer", "llamaindex-agent-openllmetry", lambda flow: bool(by_steps(flow))
+    ),
     FlowRule("a retrieval below it came with an answer", "", _by_retrieval),
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..setups import FAILED, PROMPT, SILENT, TOOL, Setup
+from ..setups import FAILED, LISTED, PROMPT, SILENT, TOOL, Setup
 
 _OTEL = (
     "@opentelemetry/api@1.9.1",
@@ -28,7 +28,15 @@ _MASTRA = (
     "zod@4.6.7",
     "@opentelemetry/exporter-trace-otlp-proto@0.218.0",
 )
+_LANGFUSE = ("@langfuse/tracing@5.11.1", "@langfuse/otel@5.11.1", *_OTEL)
 SETUPS = (
+    Setup(
+        name="langfuse-js",
+        packages=_LANGFUSE,
+        script="langfuse_js.mjs",
+        turns=(replace(LISTED, root="ask"),),
+        special="setActiveTraceIO with question and answer around a retriever and a generation",
+    ),
     Setup(
         name="vercel-ai7-agent",
         packages=_AI,
