@@ -149,6 +149,7 @@ def test_every_recorded_series_is_documented() -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else value.name,
 )
+@pytest.mark.timeout(600)  # the rules are run over days
 def test_promtool_accepts(command: tuple[str, str], file: Path) -> None:
     _accepts(binary("promtool"), *command, file)
 
