@@ -31,8 +31,10 @@ REASON_ADVICE: dict[EmptyReason, str] = {
     "bare_retrieval": "retrievals came, and no answer; instrument the model client too, or end a span with the answer",
     "tools_only": "tool calls came, and no answer; instrument the agent or the model client too",
     "indexing": "embeddings and writes to an index came; send traces of questions",
-    "no_question_and_answer": "flows came without a question and an answer; name their keys under interactions",
-    "no_step": "spans came with GenAI attributes, but of no known kind; name their keys under interactions",
+    "no_question_and_answer": "chains or agents came, and none records a question and an answer; set input.value and "
+    "output.value on the outermost, or name the keys that hold them in interactions.mappings",
+    "no_step": "spans came, and none says what it did (openinference.span.kind: CHAIN, LLM, RETRIEVER, ...); "
+    "set it, or name the spans and their keys in interactions.mappings",
     "evaluators": "only spans of evaluators came; send the app's own",
     "spans_missing": "log records came without their spans; send traces too, from the same process",
 }
