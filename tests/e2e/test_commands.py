@@ -116,7 +116,7 @@ def test_inspect_prints_a_json_line_for_every_interaction() -> None:
     name = "llamaindex-openinference"
     files = sorted(map(str, CAPTURES.glob(f"{name}.*.pb")))
     done = run("inspect", "--explain", *files)
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    rows = [row for line in done.stdout.splitlines() if "span_id" in (row := json.loads(line))]
     expected = json.loads((CAPTURES / f"{name}.expected.json").read_text())["interactions"]
     assert [row["span_id"] for row in rows] == [want["root_span_id"] for want in expected]
     keys = {"trace_id", "span_id", "service", "release", "environment", "convention", "state", "question", "answer"}
