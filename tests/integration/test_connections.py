@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 import pytest
 from anyio.abc import SocketStream
 from prometheus_client import CollectorRegistry
@@ -88,6 +89,18 @@ async def test_a_connection_that_never_finishes_is_ended_and_counted(sent, reaso
         assert at.ended(reason) == 1
         said = [record.getMessage() for record in caplog.records]
         assert [f"reason={reason}" in each for each in said] == ([] if reason == "idle" else [True])
+
+
+async def test_an_answer_that_comes_before_the_whole_body_reaches_the_sender() -> None:
+    async with listening() as there:
+        stream = await there.connect(b"POST / HTTP/1.1\r\nhost: t\r\ncontent-length: 3000000\r\n\r\n")
+        for _ in range(30):
+            await stream.send(bytes(100_000))
+            await anyio.lowlevel.checkpoint()
+        assert (await stream.receive()).startswith(b"HTTP/1.1 200")
+        await stream.send(REQUEST)
+        assert (await stream.receive()).startswith(b"HTTP/1.1 200")
+        await stream.aclose()
 
 
 async def test_at_the_most_connections_an_honest_sender_still_gets_in() -> None:

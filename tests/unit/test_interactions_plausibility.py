@@ -237,11 +237,20 @@ def test_a_hostile_repr_costs_as_much_per_character_however_long_it_is(part: str
 
 
 @pytest.mark.parametrize(
-    "part", ["A1b", "data:image/png;base64,", "Begin!\n", "Task:\n", "Thought:\n", "<think>", "A1b" * 25 + "\n"]
+    ("begun", "part"),
+    [
+        *(("", part) for part in ("A1b", "data:image/png;base64,", "Begin!\n", "Task:\n", "Thought:\n", "<think>")),
+        *(("", part) for part in ("A1b" * 25 + "\n", "A1b" * 25 + "\n\n", "TERMINATE\n", "}\n")),
+        *((begun, "\n") for begun in ("Begin!\nQuestion: hi", "Set a reminder to call mum", "TERMINATE")),
+        *(
+            (begun, "\n")
+            for begun in ("Thought: x\nFinal answer: y", "Current Task: x", "New Task:\n", '{"action_input"}')
+        ),
+    ],
 )
-def test_a_hostile_text_costs_as_much_per_character_however_long_it_is(part: str):
+def test_a_hostile_text_costs_as_much_per_character_however_long_it_is(begun: str, part: str):
     def reading(size: int) -> Any:
-        text = (part * size)[:size]
+        text = begun + (part * size)[:size] + "now"
         return lambda: [plausibility.passed(text, "message"), plausibility.passed(text, "reply"), scaffolds.task(text)]
 
     assert grows_in_step(reading, 20_000)

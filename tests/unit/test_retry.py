@@ -41,6 +41,7 @@ def test_what_the_other_side_asks_for_counts_up_to_a_limit_and_at_once_is_no_ans
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
         ({"retry-after": formatdate(1_000_030, usegmt=True)}, 30.0),
         ({"retry-after": formatdate(999_000, usegmt=True)}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 99999999999999999999 07:28:00 GMT"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-5"}, None),
         ({"retry-after-ms": "x"}, None),
@@ -90,6 +91,7 @@ def test_a_refusal_is_retryable_over_both_protocols_or_over_none() -> None:
     for status in REFUSALS.values():
         assert status.retryable == (http_answer(status.http) == "again")
     assert {reason for reason, status in REFUSALS.items() if status.retryable} == {
+        "crowded",
         "full",
         "slow",
         "failed",

@@ -10,6 +10,7 @@ import stat
 import threading
 from array import array
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,7 @@ from tracescore.spool.changes import (
 )
 from tracescore.spool.codec import brief, decode, encode
 from tracescore.spool.file import File
+from tracescore.spool.schema import add_checksum
 from tracescore.spool.stored import Stored
 from tracescore.spool.writer import FileSpool
 
@@ -459,6 +461,60 @@ async def test_of_a_damaged_file_what_can_be_read_goes_on_and_it_is_kept_aside(
     assert again.value("errors_total", reason="damaged") == 1
     assert rig.path.with_name("spool.damaged").exists()
     assert "event=spool_damaged" in caplog.text
+    await again.spool.close()
+
+
+async def test_a_newest_page_that_cannot_be_read_costs_what_stands_on_it(rig: Rig) -> None:
+    rig.start()
+    for number in range(1, 60):
+        await rig.commit(pieces(number, size=2000))
+    await rig.spool.close()
+    content = bytearray(rig.path.read_bytes())
+    page, (root,) = int.from_bytes(content[16:18], "big"), _root(rig.path)
+    newest = int.from_bytes(content[(root - 1) * page + 8 :][:4], "big")
+    content[(newest - 1) * page : newest * page] = bytes(page)
+    rig.path.write_bytes(content)
+    again = Rig(rig.path)
+    assert 0 < len(list(again.start().requests())) < 59
+    await again.spool.close()
+
+
+def _root(path: Path) -> tuple[int]:
+    """The number of the first page of the pieces."""
+    with closing(sqlite3.connect(path)) as db:
+        add_checksum(db)
+        row: tuple[int] = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'pieces'").fetchone()
+        return row
+
+
+async def test_a_damaged_file_for_whose_copy_there_was_no_room_is_mended_once_there_is(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rig.start()
+    await rig.commit(Fact("a", b"1"))
+    written, salvaged = File.write, File._salvage
+    full, corrupt = sqlite3.OperationalError("full"), sqlite3.DatabaseError("malformed")
+    full.sqlite_errorcode, corrupt.sqlite_errorcode = sqlite3.SQLITE_FULL, sqlite3.SQLITE_CORRUPT
+    failures = {"write": [corrupt], "salvage": [full]}
+
+    def write(self: File, changes: Any) -> None:
+        if failures["write"]:
+            raise failures["write"].pop()
+        written(self, changes)
+
+    def salvage(self: File) -> Any:
+        if failures["salvage"]:
+            raise failures["salvage"].pop()
+        return salvaged(self)
+
+    monkeypatch.setattr(File, "write", write)
+    monkeypatch.setattr(File, "_salvage", salvage)
+    await rig.commit(Fact("result", b"2"), "written")
+    assert rig.effects[-1] == "written"
+    await rig.spool.close()
+    again = Rig(rig.path)
+    stored = again.start()
+    assert [stored.fact(name) for name in ("a", "result")] == [b"1", b"2"]
     await again.spool.close()
 
 

@@ -199,7 +199,7 @@ def _turn(value: Any) -> Turn | None:
     if isinstance(value, list) and value and isinstance(value[0], str):
         return _pair(value)
     if isinstance(value, str) and reprs.begins(value):
-        value = reprs.read(value)[1]
+        value = values.data(value)
     if not isinstance(value, dict):
         return None
     for wrapper in ("kwargs", "data", "message"):  # LangChain constructor, LangChain dump, OpenAI choice

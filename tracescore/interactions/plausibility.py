@@ -48,7 +48,7 @@ _ONLY_URI = re.compile(rf"\s*data:[\w.+-]{{1,60}}/[\w.+-]{{1,80}}(?:;[\w=.+-]{{1
 _BARE = re.compile(rf"(?<!{_PAYLOAD}){_PAYLOAD}{{{_RUN},}}+={{0,2}}")
 _DOTS = ("...)}", "...')}", '...")}', "...'}", '..."}', "...)]", "...'}]", "...)}]")
 _LINE = re.compile(r"^[A-Za-z0-9+/]{60,76}$", re.MULTILINE)
-_LINES = re.compile(r"(?:^[A-Za-z0-9+/]{60,76}\r?\n){4,}+[A-Za-z0-9+/]{1,76}={0,2}$", re.MULTILINE)
+_LINES = re.compile(r"(?:^[A-Za-z0-9+/]{60,76}\r?\n){4,}+(?:[A-Za-z0-9+/]{1,76}={0,2}$)?", re.MULTILINE)
 _ONLY = re.compile(rf"\s*(?P<run>{_PAYLOAD}{{{_WHOLE},}}+)={{0,2}}\s*\Z")
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import orjson
 
 _LINES = re.IGNORECASE | re.MULTILINE
+# White space at the beginning of a line is matched within the line and not given back: with `\s*` every run of empty
+# lines would be read again from each of its lines.
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,15 @@ TASKS: tuple[Frame, ...] = (
         "CrewAI",
         "current task:",
         r"\A\s*(?:#+ ?)?Current Task:[ \t]*",
-        r"^\s*(?:this is the expected|the expected (?:criteria|output)|you must return|this is the context you|"
+        r"^[^\S\n]*+(?:this is the expected|the expected (?:criteria|output)|you must return|this is the context you|"
         r"provide your complete response|begin!)",
     ),
     _frame(
         "LangChain ReAct and chat agents, CrewAI without tool calls",
         "begin!",
         r"^(?:question|new input|input|current task|task|query|human|user input):[ \t]*",
-        r"^\s*(?:thought|ai|assistant|action|observation|agent|agent_scratchpad)\b[^\n:]{0,40}:|"
-        r"^\s*this is the expected|^\s*\(?reminder to",
+        r"^[^\S\n]*+(?:thought|ai|assistant|action|observation|agent|agent_scratchpad)\b[^\n:]{0,40}:|"
+        r"^[^\S\n]*+this is the expected|^[^\S\n]*+\(?reminder to",
         after="begin!",
         whole=True,
     ),
@@ -60,31 +62,36 @@ TASKS: tuple[Frame, ...] = (
         "LangChain structured chat agent",
         "reminder to ",
         r"\A\s*",
-        r"^\s*(?:this was your previous work|\(?reminder to (?:always )?(?:respond|use))",
+        r"^[^\S\n]*+(?:this was your previous work|\(?reminder to (?:always )?(?:respond|use))",
     ),
     _frame(
         "Strands swarm",
         "other agents available",
         r"^user request:[ \t]*",
-        r"^\s*(?:previous agents|shared knowledge|other agents available|you have access to swarm)",
+        r"^[^\S\n]*+(?:previous agents|shared knowledge|other agents available|you have access to swarm)",
     ),
-    _frame("smolagents", "new task:", r"\A\s*New task:[ \t]*\n", r"^\s*you have been provided with these", whole=True),
+    _frame(
+        "smolagents", "new task:", r"\A\s*New task:[ \t]*\n", r"^[^\S\n]*+you have been provided with these", whole=True
+    ),
     _frame("smolagents managed agent", "by your manager", r"^task:[ \t]*\n", r"^-{3,}\s*$"),
     _frame("smolagents, at the last step", "following user task", r"answer to the following user task:[ \t]*\n"),
     _frame(
         "AutoGen Magentic-One, plan",
         "following user request",
         r"address the following user request:\s*",
-        r"^\s*(?:to answer this request|here is |based on )",
+        r"^[^\S\n]*+(?:to answer this request|here is |based on )",
     ),
     _frame(
-        "AutoGen Magentic-One, facts", "here is the request", r"^here is the request:\s*", r"^\s*here is the pre-survey"
+        "AutoGen Magentic-One, facts",
+        "here is the request",
+        r"^here is the request:\s*",
+        r"^[^\S\n]*+here is the pre-survey",
     ),
     _frame(
         "LlamaIndex ReAct, as one text",
         "current conversation",
         r"^(?:user|human):[ \t]*",
-        r"^\s*(?:thought|assistant|observation)\s*:",
+        r"^[^\S\n]*+(?:thought|assistant|observation)\s*:",
         after="current conversation",
         whole=True,
     ),
@@ -97,10 +104,10 @@ _REASONED = re.compile(r"\A\s*(?:thought|action|observation|question)\b[^\n:]{0,
 _FINAL = re.compile(r"^[ \t#*]*final answer[*]{0,2}[ \t]*:[*]{0,2}[ \t]*", _LINES)
 _ANSWER = re.compile(r"^[ \t*]*answer[*]{0,2}[ \t]*:[*]{0,2}[ \t]*", _LINES)
 _ACTION = re.compile(r"^[ \t*]*action[*]{0,2}[ \t]*:[ \t]*(?P<name>[^\n]{0,100})", _LINES)
-_NEXT = re.compile(r"^\s*(?:observation|thought|question)\s*:", _LINES)
+_NEXT = re.compile(r"^[^\S\n]*+(?:observation|thought|question)\s*:", _LINES)
 _CODE = re.compile(r"^[ \t]*(?:code:|<code>)", _LINES)
-_BLOB = re.compile(r"\A\s*(?:```(?:json)?\s*)?(?P<json>\{.*\})\s*(?:```)?\s*\Z", re.DOTALL)
-_DONE = re.compile(r"\s*\bTERMINATE\b[.!]?\s*\Z")
+_BLOB = re.compile(r"\A\s*(?:```(?:json)?\s*)?(?P<json>\{.*\})\s*+(?:```\s*+)?\Z", re.DOTALL)
+_DONE = re.compile(r"\bTERMINATE\b[.!]?\s*\Z")
 OBSERVED = re.compile(r"\A\s*(?:Observation:\s*|(?=Transferred to \S+, adopting the role of ))", re.IGNORECASE)
 """How a tool's result begins that an agent hands to its model as if the user had said it: in ReAct, in AutoGen."""
 
@@ -142,7 +149,8 @@ def spoken(text: str) -> str | None:
             return None
     elif begun := _FINAL.match(text):
         return text[begun.end() :].strip()
-    return _DONE.sub("", text) if "TERMINATE" in text else text
+    done = _DONE.search(text)
+    return text[: done.start()].rstrip() if done else text
 
 
 def _acted(blob: str, text: str) -> str | None:

@@ -121,6 +121,7 @@ class Connection(HttpToolsProtocol):
         self._head_size = 0
         self._begun = False
         """Whether a head has begun that is not complete."""
+        self._in_body = False
 
     def end(self, reason: Ended) -> None:
         """Ends the connection; what was not read of an answer is lost."""
@@ -146,6 +147,12 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         if self.transport.is_closing() or not (self.cycle is None or self.cycle.response_complete):
             return
+        if (
+            self._in_body
+        ):  # the rest of a body that was answered before it had come: whatever its size, but not for long
+            if self._head is None:
+                self._expect_head()
+            return
         self._head_size += len(data)
         if self._head is None:
             self._expect_head()
@@ -163,9 +170,17 @@ class Connection(HttpToolsProtocol):
         if len(self.pipeline) >= _MOST_PIPELINED:
             raise ValueError("too many requests at once")  # the parser stops, and the answer is 400
         self._stop(self._head)
-        self._head, self._head_size = None, 0
+        self._head, self._head_size, self._in_body = None, 0, True
         self._all.works(self)
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """A request has come whole; it may have been answered before."""
+        super().on_message_complete()
+        self._in_body = False
+        if self.cycle is None or self.cycle.response_complete:
+            self._stop(self._head)
+            self._head = None
 
     def on_response_complete(self) -> None:
         """A request is answered."""

@@ -62,7 +62,7 @@ def retry_after(headers: Mapping[str, str], now: Callable[[], float] = time.time
         if re.fullmatch(r"\d+(\.\d+)?", text):
             return float(text)
         return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - now())
-    except ValueError:
+    except (ValueError, OverflowError):  # a date may have a year of twenty digits
         return None
 
 

@@ -191,7 +191,9 @@ class Intake:
         """Takes a request of traces in and returns what is to be passed on at once, in the encoding of the body.
 
         None when `hold` has kept all of it back, the whole body when scoring has no room for it or cannot read it.
+        Raises Refused when some of it may have been kept back already: passed on as well, that would come twice.
         """
+        in_bits = False
         try:
             self.check_room()
             plain = inflate(body, encoding, self.max_request)
@@ -201,8 +203,11 @@ class Intake:
                 parting = partial(part, plain, wanted, json=envelope.json)
                 small = not wanted or len(plain) <= _SMALL
                 rest, alone = (plain, []) if not wanted else parting() if small else await aside(parting)
+                in_bits = len(split.spans) > _AT_ONCE
                 await self._hand_on(split, hold.withheld(envelope, alone))
         except Refused as refused:
+            if in_bits:
+                raise
             self._metrics.unscored[envelope.wire, refused.reason].inc()
             return body
         self._metrics.accepted(envelope.wire, "traces", split)

@@ -53,6 +53,8 @@ class File:
         """Bytes in use; the file may be larger, as it does not shrink."""
         self.was_damaged = False
         self.damaged_rows = 0
+        self._broken = False
+        """Whether the file was shut to be mended and is not open again: then the next write mends it."""
         self._origins: dict[tuple[bytes, bytes], tuple[int, bytes]] = {}
         self._added = 0
         try:
@@ -67,6 +69,8 @@ class File:
 
     def write(self, changes: Sequence[tuple[int, Change]]) -> None:
         """All the changes, with their numbers, or none; they are on the disk when this returns. sqlite3.Error."""
+        if self._broken:
+            self.mend()
         self.db.execute("BEGIN IMMEDIATE")
         try:
             for op, change in changes:
@@ -111,6 +115,7 @@ class File:
 
         The damaged file is kept under a name of its own.
         """
+        self._broken = True
         self._shut()
         salvaged = self._salvage()
         aside = _unused(self.path)
@@ -124,6 +129,7 @@ class File:
                     file.replace(name)
             salvaged.lost, detail = 0, "what it held is lost; an empty one is begun"
         self._open()
+        self._broken = False
         self.damaged_rows += salvaged.lost
         shown = (salvaged.kept, salvaged.lost, aside, detail)
         _log.error('event=spool_damaged rows_kept=%d rows_lost=%d moved_to="%s" detail="%s"', *shown)
@@ -170,10 +176,20 @@ class File:
         self.db = self._connected()
         if self.db.execute("PRAGMA user_version").fetchone()[0] != KIND.version:
             self._shut()
-            self._salvage()
-            self._replace()
+            self._take_over()
             self.db = self._connected()
         self._measure()
+
+    def _take_over(self) -> None:
+        """Rewrites a file of an earlier version; one of which not all can be read is kept as a damaged one is."""
+        salvaged = self._salvage()
+        aside = _unused(self.path) if salvaged.lost else None
+        self._replace(aside)
+        if aside is not None:
+            self.was_damaged = True
+            self.damaged_rows += salvaged.lost
+            shown = (salvaged.kept, salvaged.lost, aside)
+            _log.error('event=spool_damaged rows_kept=%d rows_lost=%d moved_to="%s"', *shown)
 
     def _connected(self) -> sqlite3.Connection:
         db = sqlite3.connect(self.path, timeout=0, isolation_level=None, check_same_thread=False)

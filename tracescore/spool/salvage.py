@@ -15,8 +15,8 @@ from typing import Any
 from tracescore.spool import sqlite
 from tracescore.spool.schema import KIND, TABLES, Table, add_checksum
 
-_FARTHEST = 2.0**62
-"""Steps over rows that cannot be read become longer and longer; beyond this there are no more."""
+_FARTHEST = 2.0**60
+"""Steps over rows that cannot be read become longer and longer; their sum stays under 2**63, the largest number."""
 
 
 @dataclass(slots=True)

@@ -205,10 +205,12 @@ class FileSpool:
         assert self._file is not None  # noqa: S101 - the thread is started after `open`
         changes = [(each.number, each.change) for each in group]
         self._began = began = time.monotonic()
+        damaged = self._file.damaged_rows
         try:
             self._file.write(changes or [(self.applied, _PROBE)])
         finally:
             self._began = None
+            self._metrics.damaged_rows.inc(self._file.damaged_rows - damaged)  # of a mend that had to wait for room
         self._metrics.committed(time.monotonic() - began)
 
     def _failed(self, group: list[_Waiting], error: Exception) -> list[_Waiting]:
