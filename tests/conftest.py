@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 
@@ -19,6 +20,18 @@ settings.load_profile("fixed")
 def anyio_backend() -> str:
     """grpc.aio needs asyncio."""
     return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def _logging() -> Iterator[None]:
+    """A command that runs within the tests sends the logs to standard error, at its own level: undone behind it."""
+    root, ours = logging.getLogger(), logging.getLogger("tracescore")
+    handlers, level = root.handlers[:], ours.level
+    yield
+    ours.setLevel(level)
+    for handler in root.handlers[:]:
+        if handler not in handlers and type(handler) is logging.StreamHandler:
+            root.removeHandler(handler)
 
 
 @pytest.fixture(scope="session")
