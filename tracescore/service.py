@@ -39,12 +39,12 @@ from tracescore.pipeline.evaluating import EvaluatingStage
 from tracescore.pipeline.journal import Journal
 from tracescore.pipeline.ledger import Ledger
 from tracescore.pipeline.queue import Queue
-from tracescore.pipeline.reader import TraceReader, build_assembly
 from tracescore.pipeline.reading import ReadingStage
 from tracescore.pipeline.recovery import Parts
 from tracescore.pipeline.scorer import Scorer
 from tracescore.pipeline.silence import remind
 from tracescore.pipeline.steady import SteadyClock
+from tracescore.pipeline.trace_reader import TraceReader, build_assembly
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake

@@ -42,8 +42,8 @@ async def serve(path: str) -> None:
     from tracescore.pipeline.journal import Journal, ReadTrace
     from tracescore.pipeline.ledger import Ledger
     from tracescore.pipeline.queue import Queue
-    from tracescore.pipeline.reader import TraceReader
     from tracescore.pipeline.recovery import Parts
+    from tracescore.pipeline.trace_reader import TraceReader
     from tracescore.receiver.http import HttpReceiver
     from tracescore.receiver.intake import Intake
     from tracescore.spool import build_spool

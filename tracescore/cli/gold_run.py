@@ -19,7 +19,7 @@ from tracescore.judge.operations import Judge
 from tracescore.model import Interaction, RawLog, RawSpan, Result
 from tracescore.net.listener import bind, serving
 from tracescore.net.wire import Withheld
-from tracescore.pipeline.reader import TraceReader, build_assembly
+from tracescore.pipeline.trace_reader import TraceReader, build_assembly
 from tracescore.receiver.grpc import serving_grpc
 from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake

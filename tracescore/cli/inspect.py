@@ -76,7 +76,7 @@ def _inspected(
     from tracescore.assembly import assemble
     from tracescore.interactions.report import REASON_ADVICE
     from tracescore.otlp.files import read_file
-    from tracescore.pipeline.reader import TraceReader
+    from tracescore.pipeline.trace_reader import TraceReader
 
     spans: dict[bytes, list[RawSpan]] = defaultdict(list)
     logs: dict[bytes, list[RawLog]] = defaultdict(list)

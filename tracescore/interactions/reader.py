@@ -1,4 +1,4 @@
-"""A trace -> its interactions: grouping, fields and labels put together, and the state that sums them up."""
+"""A trace -> its interactions: grouping, fields and dimensions put together, and the state that sums them up."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _interaction(trace: Trace, group: Group, settings: InteractionsConfig, keep:
     evidence = contexts.read(group, settings, question)
     history = fields.told_before(group, settings) or question.history or _history(group)
     failed = _failed(group, answer)
-    root, labels = group.root, slices.Labels(group, settings)
+    root, dimensions = group.root, slices.Dimensions(group, settings)
     return Interaction(
         trace_id=trace.trace_id,
         span_id=root.span.span_id if root.span else "",
@@ -64,15 +64,15 @@ def _interaction(trace: Trace, group: Group, settings: InteractionsConfig, keep:
         contexts=evidence.texts,
         context_source=evidence.source if evidence.texts else "none",
         history=history,
-        service=labels.service,
-        release=labels.release,
-        environment=labels.environment,
+        service=dimensions.service,
+        release=dimensions.release,
+        environment=dimensions.environment,
         convention=_convention(group),
         instrumentation=_instrumentation(group),
-        conversation_id=labels.conversation_id,
+        conversation_id=dimensions.conversation_id,
         start_unix_nano=root.start - root.offset,
         end_unix_nano=root.end - root.offset,
-        slices=labels.dimensions(later=bool(history)),
+        slices=dimensions.slices(later=bool(history)),
         unusable=frozenset(_unusable(question, answer, evidence)),
         found=dict(_places(question, answer, evidence)),
         attributes=_kept(root, keep),

@@ -1,4 +1,4 @@
-"""Labels of an interaction: service, release, environment and the bounded extra dimensions."""
+"""Dimensions of an interaction: service, release, environment and the bounded extra dimensions."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ _SERVER = 2
 _WANTED = frozenset((*_SERVICE, *_RELEASE, *_ENVIRONMENT, *_ROUTE, *_CONVERSATION))
 
 
-class Labels:
-    """The labels of one group.
+class Dimensions:
+    """What one group is counted by.
 
     A value on the outermost span comes before those above it and those inside it, any span's before any resource's.
     """
@@ -88,7 +88,7 @@ class Labels:
         """The conversation the interaction belongs to; empty when nothing says."""
         return self._value(_CONVERSATION) or ""
 
-    def dimensions(self, *, later: bool) -> dict[str, str]:
+    def slices(self, *, later: bool) -> dict[str, str]:
         """Slices: `route`, `turn`, `model_call` where none was traced, `tenant` where a configured key is present."""
         found = {"route": self._route(), "turn": "later" if later else "first"}
         if not self._model_call:

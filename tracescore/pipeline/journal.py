@@ -16,8 +16,8 @@ from tracescore.exporters import Delivering
 from tracescore.model import Clock, Interaction, RawLog, RawSpan, RawTrace, Result
 from tracescore.net.wire import Withheld
 from tracescore.pipeline.defects import Defects
-from tracescore.pipeline.reader import TraceReader
 from tracescore.pipeline.recovery import Parts, Recovery, totals
+from tracescore.pipeline.trace_reader import TraceReader
 from tracescore.spool import Spool
 from tracescore.spool.changes import (
     Change,

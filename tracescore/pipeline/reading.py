@@ -13,7 +13,7 @@ from tracescore.model import Interaction, RawTrace
 from tracescore.pipeline.defects import Defects
 from tracescore.pipeline.journal import Closed, Journal, ReadTrace
 from tracescore.pipeline.queue import Queue
-from tracescore.pipeline.reader import TraceReader
+from tracescore.pipeline.trace_reader import TraceReader
 from tracescore.redaction import Redactor
 from tracescore.runtime import Fairness, aside
 from tracescore.sampling import Sampler

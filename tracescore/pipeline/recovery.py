@@ -20,7 +20,7 @@ from tracescore.model import Interaction, Measure, State
 from tracescore.pipeline.defects import Defects
 from tracescore.pipeline.ledger import Ledger
 from tracescore.pipeline.queue import Queue
-from tracescore.pipeline.reader import TraceReader
+from tracescore.pipeline.trace_reader import TraceReader
 from tracescore.spool.changes import Lost
 from tracescore.spool.state import Part
 from tracescore.spool.stored import COUNTED_ANEW, Known, Past, Stored
