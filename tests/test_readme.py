@@ -1,4 +1,4 @@
-"""What the README shows is what there is: its settings, commands, metrics and files."""
+"""What README.md and docs/ show is what there is: settings, commands, metrics, links and files."""
 
 from __future__ import annotations
 
@@ -34,32 +34,48 @@ from tracescore.otlp.split import split_traces
 from tracescore.service import Service
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
-YAML_BLOCKS = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
-SHELL_BLOCKS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+PAGES = {path.relative_to(ROOT): path.read_text() for path in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md"))}
+README, CONFIGURATION, METRICS, GOLD, CONVENTIONS_PAGE = (
+    PAGES[Path(name)]
+    for name in ("README.md", "docs/configuration.md", "docs/metrics.md", "docs/gold.md", "docs/conventions.md")
+)
 
 
-@pytest.mark.parametrize("block", YAML_BLOCKS, ids=lambda block: block.split("\n")[0])
-def test_every_configuration_and_gold_set_shown_is_valid(block: str, tmp_path: Path) -> None:
-    if block.startswith("- "):
+def blocks(language: str) -> list[tuple[str, str]]:
+    """The code blocks of README and docs in this language: (page, text)."""
+    found = ((page, re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)) for page, text in PAGES.items())
+    return [(str(page), block) for page, shown in found for block in shown]
+
+
+def named(value: str) -> str:
+    return value.split("\n")[0]
+
+
+def test_the_readme_is_at_most_150_lines() -> None:
+    assert README.count("\n") <= 150
+
+
+@pytest.mark.parametrize(("page", "block"), blocks("yaml"), ids=named)
+def test_every_configuration_gold_set_and_rule_shown_is_valid(page: str, block: str, tmp_path: Path) -> None:
+    if block.startswith("- alert:"):
+        assert {"alert", "expr"} <= yaml.safe_load(block)[0].keys()
+    elif block.startswith("- "):
         (tmp_path / "gold.yaml").write_text(block)
         assert load(tmp_path / "gold.yaml").items
     else:
-        parse(block, "README.md")
+        parse(block, page)
 
 
 def test_every_setting_of_the_gold_set_is_shown() -> None:
-    section = (
-        README.split("## The gold set")[1].split("\n## Judges")[0] + README.split("# gold: ")[1].split("shutdown")[0]
-    )
+    section = GOLD + CONFIGURATION.split("# gold: ")[1].split("shutdown")[0]
     for settings in (GoldConfig, HttpTargetConfig, OpenAITargetConfig, PythonTargetConfig, TraceTargetConfig):
         missing = {name for name in settings.model_fields if not re.search(rf"\b{name}\b", section)}
         assert not missing, settings
 
 
 def test_the_reference_shows_every_setting_with_its_default() -> None:
-    (reference,) = [block for block in YAML_BLOCKS if "max_request" in block]
-    assert parse(reference, "README.md") == Config()
+    (reference,) = re.findall(r"```yaml\n(receiver.*?)```", CONFIGURATION, re.DOTALL)
+    assert parse(reference, "docs/configuration.md") == Config()
     shown = yaml.safe_load(reference)
     for section, settings in Config().model_dump().items():
         if isinstance(settings, dict):
@@ -67,8 +83,8 @@ def test_the_reference_shows_every_setting_with_its_default() -> None:
             assert not missing, f"{section} does not show {missing}"
 
 
-def test_the_spans_shown_are_read_as_a_complete_interaction() -> None:
-    (block,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+@pytest.mark.parametrize(("page", "block"), blocks("python"), ids=named)
+def test_the_spans_shown_are_read_as_a_complete_interaction(page: str, block: str) -> None:
     memory = InMemorySpanExporter()
     names = {"question": "What is it?", "passages": ["It is a thing.", "Or two."], "answer": "A thing."}
     exec(block, {"tracer": provider(memory).get_tracer("app"), **names})
@@ -82,7 +98,7 @@ def test_the_spans_shown_are_read_as_a_complete_interaction() -> None:
 
 def test_every_command_and_option_shown_exists() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
-    for line in "\n".join(SHELL_BLOCKS).splitlines():
+    for line in "\n".join(block for _, block in blocks("sh")).splitlines():
         for name, options in re.findall(r"tracescore (gold \w+|\w+)((?: [^&|]*)?)", line.replace("docker run", "")):
             if "docker" in line or "pip install" in line.split("tracescore")[0].split("&&")[-1]:
                 continue
@@ -101,7 +117,6 @@ def test_the_test_command_is_the_one_that_ci_runs() -> None:
 
 
 ON_THE_NETWORK = "judge: {kind: openai, model: m}\nembedder: {kind: openai, model: e}\n"
-METRICS = README.split("## Metrics")[1].split("\n## ")[0]
 
 
 def families(settings: str) -> set[str]:
@@ -134,30 +149,47 @@ def test_the_table_of_metrics_is_what_the_service_exposes(tmp_path: Path) -> Non
 
 
 def test_the_table_of_conventions_is_the_one_that_is_read_by() -> None:
-    section = README.split("## What is understood")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `([^`]+)` \| [^|]+ \| `([^`]+)` \| [^|]+ \|$", section, re.MULTILINE)
+    rows = re.findall(r"^\| `([^`]+)` \| [^|]+ \| `([^`]+)` \| [^|]+ \|$", CONVENTIONS_PAGE, re.MULTILINE)
     assert rows == [(convention.name, convention.switch) for convention in CONVENTIONS]
 
 
 def test_the_keys_of_your_own_that_are_shown_can_be_set() -> None:
-    (shown,) = re.findall(r"`(interactions: \{.*\})`", README)
-    assert parse(shown, "README.md").interactions.question
+    (shown,) = re.findall(r"`(interactions: \{.*\})`", CONVENTIONS_PAGE)
+    assert parse(shown, "docs/conventions.md").interactions.question
 
 
-def test_every_link_to_a_file_leads_somewhere() -> None:
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)\)", README):
-        assert (ROOT / target).exists(), target
+def anchors(text: str) -> set[str]:
+    """What the headings of a page can be linked by: lower case, no punctuation, a hyphen for each space."""
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def test_every_benchmark_shown_exists() -> None:
-    modules = re.findall(r"python -m (tests\.benchmarks\.\w+)", README)
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_every_link_leads_to_a_file_and_a_heading_that_exist(page: Path) -> None:
+    for target, heading in re.findall(r"\]\((?!https?:)([^)#\s]*)#?([^)\s]*)\)", PAGES[page]):
+        file = (ROOT / page.parent / target).resolve() if target else ROOT / page
+        assert file.is_relative_to(ROOT), f"{page}: {target} leads out of the repository"
+        assert file.exists(), f"{page}: {target}"
+        if heading and file.suffix == ".md":
+            assert heading in anchors(file.read_text()), f"{page}: {target}#{heading}"
+
+
+def test_every_page_of_the_docs_is_linked_from_the_readme() -> None:
+    linked = set(re.findall(r"\]\((docs/[^)#]+)", README))
+    assert {str(page) for page in PAGES if page.parent.name == "docs"} <= linked
+
+
+def test_every_module_of_the_tests_that_is_shown_exists() -> None:
+    modules = re.findall(r"python -m (tests\.\w+(?:\.\w+)*)", "".join(PAGES.values()))
     assert modules
     for module in modules:
         assert (ROOT / f"{module.replace('.', '/')}.py").exists(), module
 
 
 def test_nothing_is_left_to_be_filled_in() -> None:
-    assert not re.findall(r"^[A-Z_]{8,}$", README, re.MULTILINE)
+    for page, text in PAGES.items():
+        assert not re.findall(r"^[A-Z_]{8,}$|\bTODO\b|\bTBD\b", text, re.MULTILINE), page
 
 
 def test_help_of_every_command_is_one_screen() -> None:

@@ -23,8 +23,7 @@ see [tests/captures/record](../tests/captures/record).
 
 ## Settings that record content
 
-The first row that fits counts. An instrumentation without a row follows the table of conventions in the
-[README](../README.md#what-is-understood).
+The first row that fits counts. An instrumentation without a row follows the [table of conventions](conventions.md).
 
 | instrumentation scope | versions | settings |
 |---|---|---|
