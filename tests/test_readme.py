@@ -48,7 +48,7 @@ def blocks(language: str) -> list[tuple[str, str]]:
 
 
 def named(value: str) -> str:
-    return value.split("\n")[0]
+    return value.split("\n", maxsplit=1)[0]
 
 
 def test_the_readme_is_at_most_150_lines() -> None:
