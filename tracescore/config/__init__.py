@@ -52,6 +52,7 @@ class Config(Section):
     redaction: RedactionConfig = RedactionConfig()
     sampling: SamplingConfig = SamplingConfig()
     measures: tuple[LiveMeasure, ...] = Field(default=LIVE_MEASURES, strict=False)
+    """What tracescore scores on live traffic."""
     judge: JudgeConfig = EmbeddedJudgeConfig()
     embedder: EmbedderConfig = MiniLMEmbedderConfig()
     evaluators: EvaluatorsConfig = EvaluatorsConfig()
@@ -60,4 +61,4 @@ class Config(Section):
     web: WebConfig = WebConfig()
     gold: GoldConfig | None = None
     shutdown_grace: Duration = 25.0
-    """Time to finish what was received after SIGTERM; under the 30 s that orchestrators usually allow."""
+    """Time after SIGTERM to finish what was received; orchestrators usually allow 30 s."""

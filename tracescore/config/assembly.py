@@ -4,13 +4,13 @@ from tracescore.config.types import Duration, Section, Size
 
 
 class AssemblyConfig(Section):
-    """Spans -> traces."""
+    """When tracescore takes a trace for complete and reads it."""
 
     idle: Duration = 5.0
-    """A trace whose root has come is read when nothing more came for this long."""
+    """tracescore reads a trace when its root span has come and nothing more came for this long."""
     orphan_idle: Duration = 30.0
-    """The same for a trace whose root, or the parent of some span, has not come."""
+    """The same while the root, or the parent of a span, is missing."""
     max_wait: Duration = 300.0
-    """A trace is read this long after its first span, whatever is missing."""
+    """tracescore reads a trace at the latest this long after its first span."""
     max_held: Size = 256 * 2**20
-    """Budget for the raw spans held; at the limit senders are asked to come back later."""
+    """Memory for the spans of open traces; at the limit tracescore asks senders to come back later."""

@@ -22,48 +22,51 @@ Targets = Annotated[dict[Measure, Annotated[float, Field(gt=0, lt=1)]], BeforeVa
 
 
 class BaselineConfig(Section):
-    """How much has to be seen before a change can be told."""
+    """How much tracescore learns from before it looks for drops."""
 
     scores: int = Field(default=1_000, ge=200)
+    """Scores to learn from, at least."""
     days: int = Field(default=7, ge=1)
-    """Learning ends after a whole multiple of so many days, so that days and weeks do not look like changes."""
+    """tracescore learns for a whole multiple of this many days, so that weekends do not look like drops."""
 
 
 class LabelsConfig(Section):
-    """Answers that people are asked to label on the page, to tell how far the judge is from them."""
+    """Answers that people label on the page, to measure how far the judge is from people."""
 
     path: str = Field(min_length=1)
-    """A file for them and their labels; it holds text of your users while an answer waits."""
+    """A file for the answers and their labels; it holds your users' texts while an answer waits."""
     ratio: Ratio = 0.05
-    """Of the scored interactions that are drawn, whatever their scores."""
+    """The share of scored interactions that tracescore draws, whatever their scores."""
     window: Duration = Field(default=30 * 86_400.0, ge=2 * 86_400.0)
-    """The days that corrected means are of."""
+    """How far back the corrected mean reaches."""
     max_waiting: int = Field(default=200, ge=1)
-    """Answers that wait for a label; beyond that the oldest leave."""
+    """Answers that wait for a label; beyond that the oldest leave unlabelled."""
 
 
 class DriftConfig(Section):
-    """Estimates over time, and what tells that they have changed."""
+    """Means over time, and how tracescore detects that one has dropped. See [drift](drift.md)."""
 
     window: Duration = 3600.0
+    """The time that the gauges cover."""
     min_count: int = Field(default=20, ge=1)
-    """Effective scores a window needs before its gauges are shown at all."""
+    """Effective scores (see [glossary](glossary.md)) that a window needs before its gauges appear."""
     targets: Targets = Field(default=DEFAULT_TARGETS)
-    """A score below its target counts in tracescore_<measure>_below_target_weight_total. Measures that are not named
-    keep their target; `null` takes one away."""
+    """What the mean of a measure should stay above. A measure you do not name keeps its default; `null` removes it."""
     detector: bool = True
-    """Whether this process watches for changes; where several replicas run, each sees only its own scores."""
+    """Whether this process looks for drops. Each replica sees only its own scores."""
     false_alarm_every: Duration = Field(default=30 * 86_400.0, ge=86_400.0)
-    """Mean time between false alarms of all detectors together, at least."""
+    """The mean time between false alarms of all detectors together, at least."""
     tolerance: float = Field(default=0.02, ge=0, lt=0.5)
-    """A fall of a mean that is too small to be told."""
+    """tracescore reports no drop of a mean that is smaller than this."""
     reference: Literal["flat", "by_block"] = "flat"
-    """One reference for the whole day, or one for each quarter of it (UTC)."""
+    """`flat`: one reference for the whole day. `by_block`: one for each quarter of the day (UTC)."""
     baseline: BaselineConfig = BaselineConfig()
+    """How much tracescore learns from."""
     conversation_idle: Duration = Field(default=1800.0, gt=0)
-    """A conversation that is silent for so long is one observation of the detectors."""
+    """A conversation ends after this silence; the detectors count it as one observation."""
     anchors: str | None = Field(default=None, min_length=1)
-    """A file of fixed items, scored again when a change is suspected, to tell the judge from the product."""
+    """A file of fixed items that tracescore scores again when it suspects a drop, to tell whether the judge moved."""
     anchor_deadline: Duration = Field(default=300.0, gt=0)
-    """How long the word on who moved waits for them."""
+    """How long the verdict (judge or product) waits for the anchors."""
     labels: LabelsConfig | None = None
+    """Which answers people label."""

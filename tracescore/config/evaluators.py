@@ -9,31 +9,33 @@ from tracescore.formulas import check_weights
 
 
 class CorrectnessConfig(Section):
-    """How an answer is held against its reference."""
+    """How tracescore compares an answer with its reference."""
 
     method: Literal["claims", "verdict", "similarity"] = "claims"
-    """Claim by claim; one verdict of the judge; whether the two texts are alike."""
+    """`claims`: claim by claim. `verdict`: one verdict of the judge on the whole answer. `similarity`: cosine alone."""
     threshold: float = Field(default=0.8, gt=0, le=1)
-    """The cosine from which two texts are alike."""
+    """With `similarity`: the cosine from which an answer is right."""
 
 
 class EvaluatorsConfig(Section):
-    """How the measures are computed."""
+    """How tracescore computes the measures."""
 
     questions: int = Field(default=3, ge=1, le=10)
-    """Questions generated per answer for answer_relevancy."""
+    """Questions that the judge generates from an answer for `answer_relevancy`."""
     count_abstentions_as: Literal["zero", "excluded"] = "zero"
-    """Whether a noncommittal answer enters answer_relevancy as 0 or not at all."""
+    """Whether an answer that evades the question ("I don't know") enters `answer_relevancy` as 0 or not at all."""
     weights: tuple[float, float] = Field(default=(0.75, 0.25), strict=False)
-    """Of the factual part and the similarity in answer_correctness."""
+    """Weights of the factual part and the similarity in `answer_correctness`."""
     beta: float = Field(default=1.0, ge=0)
+    """Above 1, a missed claim of the reference weighs more than a wrong claim of the answer; below 1, less."""
     correctness: CorrectnessConfig = CorrectnessConfig()
+    """How tracescore compares an answer with its reference."""
     max_pending: int = Field(default=10_000, ge=1)
-    """Interactions waiting for the judge; the newest beyond that are shed and counted."""
+    """Interactions that may wait for the judge; tracescore drops the newest beyond that and counts them as `shed`."""
     max_pending_size: Size = Field(default=256 * 2**20, ge=1)
-    """Memory for their texts; at about this size the newest are shed as well."""
+    """Memory for the texts that wait; at about this size tracescore sheds the newest as well."""
     max_concurrency: int = Field(default=16, ge=1)
-    """Interactions evaluated side by side."""
+    """Interactions evaluated at the same time."""
 
     @model_validator(mode="after")
     def _weights_can_be_used(self) -> Self:

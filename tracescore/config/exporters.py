@@ -8,22 +8,27 @@ from tracescore.config.types import Address, Duration, Secret, Section, Size, Ur
 
 
 class PrometheusConfig(Section):
-    """/metrics and health."""
+    """The metrics, and the probes beside them."""
 
     listen: Address = "127.0.0.1:9464"
+    """Host and port of `/metrics`, `/-/healthy` and `/-/ready`."""
     max_series: int = Field(default=10_000, ge=100)
-    """Label sets of scores beyond this many series go to `other`."""
+    """Series of scores; tracescore folds label sets beyond that into `other`."""
 
 
 class OtlpExporterConfig(Section):
     """Scores as evaluation events and spans to an OTLP endpoint."""
 
     endpoint: Url
+    """Where your traces go."""
     protocol: Literal["grpc", "http"] = "http"
+    """How to send."""
     headers: dict[str, Secret] = Field(default_factory=dict)
+    """Headers of every request, by the names of their secrets."""
     timeout: Duration = 10.0
+    """Time for one request."""
     explanations: bool = False
-    """Whether claims, parts and quotes go along: they hold text of your users."""
+    """Whether claims, parts and quotes go along; they hold your users' texts."""
 
     @property
     def target(self) -> tuple[str, int]:
@@ -35,29 +40,31 @@ class PhoenixExporterConfig(Section):
     """Scores as annotations on the spans that a Phoenix holds."""
 
     endpoint: Url
-    """Of its page and API, such as http://127.0.0.1:6006."""
+    """Address of Phoenix."""
     api_key: Secret | None = None
+    """A key of Phoenix."""
     timeout: Duration = 10.0
+    """Time for one request."""
     explanations: bool = False
-    """Whether claims, parts and quotes go along: they hold text of your users."""
+    """Whether claims, parts and quotes go along; they hold your users' texts."""
 
 
 class ForwardConfig(Section):
-    """Where received requests are passed on to as they came; a protocol that is not named is refused."""
+    """Where tracescore passes received requests on to, unchanged; it refuses a protocol that has no destination."""
 
     http: Url | None = None
-    """Base URL of an OTLP/HTTP receiver, such as http://collector:4318."""
+    """Where OTLP/HTTP goes."""
     grpc: Url | None = None
-    """Of an OTLP/gRPC receiver, such as http://collector:4317."""
+    """Where OTLP/gRPC goes."""
     timeout: Duration = 10.0
-    """Until then the destination must have answered; else the sender is told to come back."""
+    """Time for the destination to answer; after it tracescore asks the sender to come back."""
     attach: Literal["span", "hold"] = "span"
-    """How scores get onto the traces: as evaluation spans that follow, or also as attributes of the spans themselves,
-    which are kept back until they are scored. The latter needs spool.path."""
+    """`span`: scores follow as evaluation spans. `hold`: tracescore also holds a span until it is scored and adds the
+    scores as attributes; needs `spool.path`."""
     deadline: Duration = 30.0
-    """With `attach: hold`: how long a span is kept back at most."""
+    """With `attach: hold`: the longest that tracescore holds a span."""
     max_held: Size = Field(default=128 * 2**20, ge=2**20)
-    """With `attach: hold`: bytes that may be kept back or on their way then; beyond them spans go on at once."""
+    """With `attach: hold`: memory for held spans; beyond it spans go on at once, without scores."""
 
     @model_validator(mode="after")
     def _somewhere(self) -> Self:
@@ -67,7 +74,7 @@ class ForwardConfig(Section):
 
 
 class ExportersConfig(Section):
-    """Where scores go, and what was received."""
+    """Where scores go, and where received requests go."""
 
     prometheus: PrometheusConfig = PrometheusConfig()
     otlp: OtlpExporterConfig | None = None

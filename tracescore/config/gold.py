@@ -63,49 +63,63 @@ class _Request(Section):
     """How an app is asked over HTTP. `{question}`, `{history}` and `{contexts}` are filled in from the item."""
 
     url: Url
+    """Where your app answers; may hold `{question}`."""
     method: Literal["GET", "POST", "PUT"] = "POST"
+    """HTTP method."""
     headers: dict[str, Secret] = Field(default_factory=dict)
+    """Headers of every request, by the names of their secrets."""
     body: dict[str, JsonValue] | list[JsonValue] | None = None
-    """Sent as JSON; without it `{"question": "{question}"}`, and nothing with GET."""
+    """The request, as JSON. Without it `{"question": "{question}"}`, and nothing with GET."""
 
 
 class HttpTargetConfig(_Request):
     """An app that answers a request with JSON."""
 
     kind: Literal["http"]
+    """How tracescore asks."""
     answer: ResponsePath = "answer"
+    """Where the answer is in the reply: keys and positions, joined by dots."""
     contexts: ResponsePath | None = None
-    """Of a text, a list of texts, or, by *, of the texts inside a list of objects."""
+    """Where the passages are: a text, a list of texts, or, with `*`, a text in every object of a list."""
     release: ResponsePath | None = None
-    """Where the app says which release of it answered."""
+    """Where the app says which release answered."""
 
 
 class OpenAITargetConfig(Section):
     """An app, or a bare model, behind an OpenAI-compatible chat endpoint."""
 
     kind: Literal["openai"]
+    """How tracescore asks."""
     model: str = Field(min_length=1)
+    """The model, as the endpoint calls it."""
     base_url: Url
+    """Where the API is."""
     api_key: Secret | None = None
+    """The key, sent as `Authorization: Bearer`."""
     headers: dict[str, Secret] = Field(default_factory=dict)
+    """Headers of every request, by the names of their secrets."""
     instructions: str | None = None
     """A system message before history and question."""
     contexts: ResponsePath | None = None
+    """Where the passages are in the reply, if it holds them."""
 
 
 class PythonTargetConfig(Section):
-    """A function of yours, plain or async: question in, answer text or {answer, contexts, release} out."""
+    """A function of yours, plain or async. It gets the question and returns a text or `{answer, contexts, release}`."""
 
     kind: Literal["python"]
+    """How tracescore asks."""
     callable: FunctionName
+    """The function; tracescore also looks for the module in the folder it runs in."""
 
 
 class TraceTargetConfig(_Request):
-    """An instrumented app: what it answers to the request is read from the trace that it then exports."""
+    """An instrumented app: tracescore reads its answer from the trace that it exports."""
 
     kind: Literal["trace"]
+    """How tracescore asks."""
     wait: Duration = 60.0
-    """For the trace, once the app has answered."""
+    """How long tracescore waits for the trace once the app has answered."""
 
 
 GoldTargetConfig = Annotated[
@@ -114,32 +128,35 @@ GoldTargetConfig = Annotated[
 
 
 class GoldConfig(Section):
-    """Correctness on a schedule: questions with known answers, asked of the app again and again."""
+    """Questions with known answers that tracescore asks your app on a schedule. See [gold](gold.md)."""
 
     set: str = Field(min_length=1)
-    """A file of YAML, JSONL or CSV."""
+    """The file of questions and references: YAML, JSONL or CSV."""
     name: str | None = Field(default=None, min_length=1, max_length=64)
     """The label `gold_set`; without it the name of the file."""
     target: GoldTargetConfig
+    """How tracescore asks your app."""
     service: str | None = Field(default=None, min_length=1)
-    """The service.name of the app in its own traces: labels the series, and a new release of it starts a run."""
+    """`service.name` of the app in its traces. It labels the series, and a new release of it starts a run."""
     release: str | None = Field(default=None, min_length=1)
-    """The release that answers, where neither the target nor live traces tell."""
+    """The release that answers, where neither the reply nor live traces say."""
     schedule: Cron | None = "0 3 * * *"
+    """When runs start; a run that a downtime missed starts with the process. `null`: no schedule."""
     timezone: Zone = "UTC"
+    """The time zone of the schedule."""
     on_release: bool = True
     """Whether the first live trace of a new release of `service` starts a run."""
     concurrency: int = Field(default=4, ge=1, le=64)
-    """Questions asked side by side."""
+    """Questions asked at the same time."""
     timeout: Duration = 60.0
-    """For one answer."""
+    """Time for one answer."""
     retries: int = Field(default=2, ge=0, le=10)
-    """After no answer, HTTP 429 or 5xx."""
+    """Further attempts after HTTP 429, 5xx or no answer."""
     min_scored: Ratio = 0.8
-    """Share of the items that must be scored in a measure for it to be published."""
+    """The share of items that must have a score before tracescore publishes a measure."""
     tolerance: float = Field(default=0.02, ge=0, le=1)
-    """A fall of a mean that is still no news."""
+    """tracescore reports no drop of a mean that is smaller than this."""
     keep: Duration = 90 * 86400.0
-    """How long runs are kept, and releases shown."""
+    """How long tracescore keeps runs and shows releases."""
     store: str | None = Field(default=None, min_length=1)
-    """A file for the results; without it `.gold` beside spool.path, or memory where that is not set either."""
+    """A file for the results. Without it: `.gold` beside `spool.path`, or memory."""

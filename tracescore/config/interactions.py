@@ -10,19 +10,20 @@ from tracescore.config.types import Section
 
 
 class MappingConfig(Section):
-    """Where the spans of a library that no convention covers keep what is read; one key is needed at least.
-
-    Every span whose name fits `name` (`*` and `?` as in file names, case counts) and that has one of the keys is taken
-    for what `kind` says; without it, for a retriever where only `contexts` are named, else for an agent.
-    """
+    """The attribute keys of a library that no convention covers; name at least one."""
 
     name: str = Field(default="*", min_length=1)
+    """Which spans: `*` and `?` stand for any text and any character, case counts."""
     kind: Literal["agent", "chain", "llm", "retriever", "reranker", "tool", "embedding"] | None = None
+    """What these spans are. Without it: a retriever where only `contexts` are named, else an agent."""
     question: tuple[str, ...] = Field(default=(), strict=False)
+    """Keys that hold the question; the first that a span has wins."""
     answer: tuple[str, ...] = Field(default=(), strict=False)
+    """Keys that hold the answer."""
     contexts: tuple[str, ...] = Field(default=(), strict=False)
+    """Keys that hold the passages: one text, or a list of texts or documents."""
     history: tuple[str, ...] = Field(default=(), strict=False)
-    """Earlier turns, as a list of messages."""
+    """Keys that hold the earlier turns, as a list of messages."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -41,15 +42,18 @@ class MappingConfig(Section):
 
 
 class InteractionsConfig(Section):
-    """How traces are read. Keys of your own come before those of the conventions."""
+    """Your own attribute keys for what tracescore reads. They come before those of the conventions."""
 
     question: tuple[str, ...] = Field(default=(), strict=False)
+    """Keys that hold the question, on a span of any name; the first that a span has wins."""
     answer: tuple[str, ...] = Field(default=(), strict=False)
+    """Keys that hold the answer."""
     contexts: tuple[str, ...] = Field(default=(), strict=False)
+    """Keys that hold the passages: one text, or a list of texts or documents."""
     tenant: tuple[str, ...] = Field(default=(), strict=False)
-    """Attribute keys that become the slice `tenant`; the first that is present wins."""
+    """Keys that hold the tenant, which becomes the slice `tenant`; the first that is present wins."""
     mappings: tuple[MappingConfig, ...] = Field(default=(), strict=False)
-    """Keys by the names of spans; the first that fits wins."""
+    """Keys by the names of spans; the first mapping that fits wins."""
 
     @cached_property
     def own(self) -> tuple[MappingConfig, ...]:

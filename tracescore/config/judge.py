@@ -12,19 +12,23 @@ _INSTRUCTIONS = 900
 
 
 class PriceConfig(Section):
-    """Money per million tokens, in one currency of the user's choice."""
+    """Money per million tokens, in a currency of your choice."""
 
     input: float = Field(ge=0)
+    """Money per million tokens that the judge reads."""
     output: float = Field(ge=0)
+    """Money per million tokens that the judge writes."""
 
 
 class EmbeddedJudgeConfig(Section):
-    """The judge without a language model: no key, no network."""
+    """A judge without a language model: no key, no network. See [embedded judge](embedded-judge.md)."""
 
     kind: Literal["embedded"] = "embedded"
+    """Which judge."""
     name: str = Field(default="embedded-v2", min_length=1, max_length=64)
+    """The label `judge` of every series."""
     coefficients: str | None = Field(default=None, min_length=1)
-    """A file of coefficients in place of those that come with the judge: fitted to labels of one's own."""
+    """A file of coefficients that you fitted to your own labels."""
 
     @property
     def known_as(self) -> str:
@@ -33,18 +37,20 @@ class EmbeddedJudgeConfig(Section):
 
 
 class OpenAIJudgeConfig(OpenAIEndpointConfig):
-    """Any endpoint that speaks the OpenAI chat completions API."""
+    """Any endpoint that speaks the OpenAI chat completions API. See [judges](judges.md)."""
 
     kind: Literal["openai"]
+    """Which judge."""
     name: str | None = Field(default=None, min_length=1, max_length=64)
-    """The `judge` label; the model's name when not given."""
+    """The label `judge` of every series; without it the model's name."""
     deadline: Duration = 300.0
-    """Of one interaction, retries included."""
+    """Time for one interaction, retries included."""
     context: int | None = Field(default=None, ge=2_048)
-    """Tokens that the model reads and writes in one request, where that is less than 32,000 (a local server)."""
+    """Tokens that the model can read and write in one request; set it below 32,000 (a local server)."""
     max_input_tokens: int = Field(default=24_000, ge=1_000)
-    """Evidence beyond this is verified window by window; a smaller `context` lowers it."""
+    """Tokens of evidence per request; the judge gets longer evidence in windows. A smaller `context` lowers it."""
     price: PriceConfig | None = None
+    """What tokens cost; without it tracescore counts tokens only."""
 
     @property
     def max_input(self) -> int:

@@ -52,21 +52,24 @@ class OpenAIEndpointConfig(Section):
     """What judge and embedder have in common where they are asked over the network."""
 
     model: str = Field(min_length=1)
+    """The model, as the endpoint calls it."""
     base_url: Url = "https://api.openai.com/v1"
-    """May carry a query, which every request then has (`?api-version=...`)."""
+    """Where the API is. A query (`?api-version=...`) goes along with every request."""
     api_key: Secret | None = None
-    """Sent as `Authorization: Bearer`."""
+    """The key, sent as `Authorization: Bearer`."""
     headers: Annotated[dict[str, TextOrSecret], AfterValidator(_headers)] = Field(default_factory=dict)
-    """Sent with every request beside or instead of our own; those that hold secrets by name."""
+    """Further headers of every request; name those that hold secrets."""
     query: Annotated[dict[str, str], AfterValidator(_query)] = Field(default_factory=dict)
     """Added to the address of every request."""
     timeout: Duration = 60.0
-    """Of one call."""
+    """Time for one request."""
     max_concurrency: int = Field(default=16, ge=1)
+    """Requests at the same time."""
     max_retries: int = Field(default=4, ge=0)
+    """Further attempts after HTTP 429, 5xx or no answer."""
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
-    """Sent in every request as they are (temperature, seed, chat_template_kwargs, ...). What stands under `extra_body`
-    is sent beside the others, as the OpenAI library does it."""
+    """Sent with every request as they are: `seed`, `reasoning_effort`, `chat_template_kwargs`. Those under `extra_body`
+    go along beside the others, as in the OpenAI library."""
 
     @property
     def body(self) -> dict[str, Any]:

@@ -12,11 +12,12 @@ ReadyMade = Literal["email", "card", "phone"]
 
 
 class RedactionConfig(Section):
-    """What is taken out of texts before the judge, every destination and the page."""
+    """What tracescore takes out of texts before the judge, a destination or the page sees them."""
 
     patterns: tuple[ReadyMade, ...] = Field(default=(), strict=False)
+    """E-mail addresses, payment card numbers (with a right check digit), telephone numbers."""
     custom: dict[str, Expression] = Field(default_factory=dict)
-    """Name -> regular expression in the syntax of RE2; a match becomes [name]."""
+    """Your own expressions, by a name of small letters, digits and `_`; a match becomes `[name]`."""
 
     @model_validator(mode="after")
     def _names_can_be_labels(self) -> Self:

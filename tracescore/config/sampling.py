@@ -19,18 +19,24 @@ AttributePattern = Annotated[str, BeforeValidator(_pattern)]
 
 
 class SamplingRuleConfig(Section):
-    """A ratio of its own for the interactions that match everything the rule names; values may hold * and ?."""
+    """A ratio for the interactions that match everything the rule names; values may hold `*` and `?`."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9_.-]{1,40}$")
     """The label `rule` in the metrics."""
     ratio: Ratio
+    """The share of the matching interactions that tracescore scores."""
     service: str | None = None
+    """Matches `service.name`."""
     environment: str | None = None
+    """Matches `deployment.environment.name`."""
     route: str | None = None
+    """Matches the HTTP route."""
     tenant: str | None = None
+    """Matches what `interactions.tenant` found."""
     status: Literal["ok", "error"] | None = None
+    """Matches whether the app answered or failed."""
     attributes: dict[str, AttributePattern] = Field(default_factory=dict)
-    """Attributes of the span that scores attach to, or else of its resource."""
+    """Match attributes of the span that scores attach to, or else of its resource."""
 
     @model_validator(mode="after")
     def _names_something(self) -> Self:
@@ -40,18 +46,18 @@ class SamplingRuleConfig(Section):
 
 
 class SamplingConfig(Section):
-    """Which interactions are scored."""
+    """Which interactions tracescore scores. Each score weighs 1 / its ratio, so no ratio moves a mean."""
 
     ratio: Ratio = 1.0
-    """Of the interactions that no rule matches."""
+    """The share of interactions that tracescore scores where no rule matches."""
     rules: tuple[SamplingRuleConfig, ...] = Field(default=(), strict=False)
-    """The first one that matches decides."""
+    """Other ratios for some interactions; the first rule that matches decides."""
     max_per_minute: float | None = Field(default=None, gt=0)
-    """Lowers all ratios so that about so many interactions are scored."""
+    """Interactions a minute: under more traffic tracescore lowers all ratios."""
     min_ratio: Ratio = 0.01
-    """Bounds the weight of one score by 1 / min_ratio, without which no interval exists."""
+    """No ratio goes below this, so no score weighs more than 1 / `min_ratio`; intervals need that bound."""
     salt: str = Field(default="tracescore-1", min_length=1)
-    """Keeps the choice independent of samplers upstream that hash the same trace ids."""
+    """Keeps the choice independent of other samplers that hash the same trace ids. Give all replicas the same."""
 
     @model_validator(mode="after")
     def _ratios_are_not_under_min_ratio(self) -> Self:

@@ -6,9 +6,9 @@ from tracescore.config.types import Section, Size
 
 
 class SpoolConfig(Section):
-    """What must survive a restart."""
+    """A file that keeps spans, scores and counters across a restart and a crash."""
 
     path: str | None = Field(default=None, min_length=1)
-    """A file; it holds text of your users. Without it everything is in memory alone."""
+    """The file; it holds your users' texts. Without it tracescore keeps all in memory, and a restart loses it."""
     max_size: Size = Field(default=2**30, ge=16 * 2**20)
-    """At about this size senders are asked to come back later."""
+    """At about this size tracescore asks senders to come back later."""
