@@ -90,8 +90,9 @@ def test_the_demo_tells_bad_answers_from_good_ones_and_ends_by_itself_whatever_t
         "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT": "x",
         "OTEL_SDK_DISABLED": "true",
     }
-    done = run("demo", "--exit-after", "20", PYTHONIOENCODING="ascii", **of_other_apps)
+    done = run("demo", "--exit-after", "10", PYTHONIOENCODING="ascii", **of_other_apps)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert sum("relevancy" in line and "faithfulness" in line for line in done.stdout.splitlines()[:-9]) == 10
     assert "off-topic" in done.stdout
     assert "/metrics" in done.stdout
     assert "Traceback" not in done.stderr

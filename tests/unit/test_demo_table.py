@@ -23,7 +23,7 @@ WELL: Means = {
 }
 
 
-MARGIN = "at least 0.2 below expected"
+MARGIN = "expected at least 0.2 less"
 
 
 def scored(scores: dict[Measure, float], trace_id: str = "0" * 32, question: str = "How long?") -> Result:
@@ -43,20 +43,20 @@ def scored(scores: dict[Measure, float], trace_id: str = "0" * 32, question: str
         ),  # 0.7 - 0.5 < 0.2 in binary
         (
             {"off_topic": {"answer_relevancy": 0.601}},
-            ["answer_relevancy: off-topic answers have a mean of 0.601 and good ones of 0.800; " + MARGIN],
+            ["answer_relevancy: off-topic answers score 0.601 and good ones 0.800; " + MARGIN],
         ),
         (
             {"half": {"completeness": 0.71}},
-            ["completeness: half-answered answers have a mean of 0.710 and good ones of 0.900; " + MARGIN],
+            ["completeness: half-answered answers score 0.710 and good ones 0.900; " + MARGIN],
         ),
         (
             {"unfaithful": {"faithfulness": 1.0}},
-            ["faithfulness: unfaithful answers have a mean of 1.000 and good ones of 0.950; " + MARGIN],
+            ["faithfulness: unfaithful answers score 1.000 and good ones 0.950; " + MARGIN],
         ),
-        ({"half": {}}, ["completeness: no half-answered answer has a score, so nothing can be compared"]),
+        ({"half": {}}, ["completeness: no half-answered answer has a score to compare"]),
         (
             {"good": {"answer_relevancy": 0.8, "faithfulness": 0.95}},
-            ["completeness: no good answer has a score, so nothing can be compared"],
+            ["completeness: no good answer has a score to compare"],
         ),
         ({"refused": {"answer_relevancy": 1.0, "completeness": 1.0, "faithfulness": 1.0}}, []),
         ({"off_topic": {"answer_relevancy": 0.3, "completeness": 1.0, "faithfulness": 1.0}}, []),
@@ -69,8 +69,11 @@ def test_when_the_scores_tell_the_kinds_apart(changes: Means, expected: list[str
     assert tally.verdict() == expected
 
 
-def test_without_any_result_every_kind_is_missing() -> None:
-    assert len(DemoTally().verdict()) == 3
+def test_without_any_result_the_verdict_says_so_and_a_kind_that_was_not_asked_is_no_problem() -> None:
+    assert DemoTally().verdict() == ["no answer of the sample app was scored"]
+    tally = DemoTally()
+    tally.add("good", scored(WELL["good"]))
+    assert tally.verdict() == []
 
 
 def test_means_are_over_the_scores_and_not_over_what_could_not_be_scored() -> None:
@@ -112,8 +115,9 @@ async def test_without_a_terminal_there_is_a_line_per_answer_and_a_table_at_the_
     await _fill(shown)
     lines = written.getvalue().splitlines()
     assert lines[:2] == ["page     http://127.0.0.1:40001/", "metrics  http://127.0.0.1:40002/metrics"]
-    assert lines[2] == "good           relevancy 0.00  completeness 0.50  faithfulness -  How long?"
-    assert lines[5] == "unfaithful     relevancy 0.30  completeness 0.50  faithfulness -  How long?"
+    assert lines[2] == "Waiting for the first score ..."
+    assert lines[3] == "good           relevancy 0.00  completeness 0.50  faithfulness -  How long?"
+    assert lines[6] == "unfaithful     relevancy 0.30  completeness 0.50  faithfulness -  How long?"
     assert "\x1b" not in written.getvalue()
     assert [line.split()[1] for line in lines if line.startswith("│")] == [
         "good",
@@ -154,13 +158,14 @@ async def test_on_a_terminal_the_last_picture_holds_links_kinds_and_latest_answe
 
 
 @pytest.mark.anyio
-async def test_done_is_set_by_the_number_of_interactions_that_were_scored() -> None:
+async def test_done_is_set_by_the_number_of_own_answers_whether_scored_or_not() -> None:
     shown, _ = table(terminal=False, exit_after=2)
     shown.start()
+    await shown.export(scored({"completeness": 1.0}, "f" * 32))
     await shown.export(scored({"completeness": 1.0}))
-    await shown.export(result((Unscored("completeness", "judge_timeout"),)))
     assert not shown.done.is_set()
-    await shown.export(scored({"completeness": 1.0}))
+    assert shown.verdict() == ["only 1 of 2 answers came back in time"]
+    await shown.export(result((Unscored("completeness", "judge_timeout"),), trace_id="0" * 32))
     assert shown.done.is_set()
     await shown.close()
 

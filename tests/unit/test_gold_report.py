@@ -41,15 +41,26 @@ def test_every_format_names_the_items_and_why_the_check_failed(tmp_path: Path) -
     assert "- claimed, but not in the reference: No." in text[".md"]
 
 
-def test_junit_counts_wrong_answers_as_failures_and_missing_ones_as_errors(tmp_path: Path) -> None:
-    root = ET.fromstring(files(REPORT, tmp_path)[".xml"])
-    assert {name: root.get(name) for name in ("tests", "failures", "errors")} == {
-        "tests": "4",
-        "failures": "2",
-        "errors": "1",
-    }
+@pytest.mark.parametrize(
+    ("failures", "counts", "item", "missing"),
+    [
+        (
+            ("factual: 0.500 is under 0.8",),
+            {"tests": "4", "failures": "2", "errors": "1", "skipped": "0"},
+            "failure",
+            "error",
+        ),
+        ((), {"tests": "3", "failures": "0", "errors": "0", "skipped": "1"}, "system-out", "skipped"),
+    ],
+)
+def test_junit_fails_where_the_exit_status_does_and_nowhere_else(
+    failures: tuple[str, ...], counts: dict[str, str], item: str, missing: str, tmp_path: Path
+) -> None:
+    root = ET.fromstring(files(replace(REPORT, failures=failures), tmp_path)[".xml"])
+    assert {name: root.get(name) for name in counts} == counts
     said = {case.get("name"): [child.tag for child in case] for case in root.iter("testcase")}
-    assert said == {"factual": ["failure"], "i00: q0": [], "i01: q1": ["failure"], "i02: q2": ["error"]}
+    checks = {"factual": ["failure"]} if failures else {}
+    assert said == checks | {"i00: q0": [], "i01: q1": [item], "i02: q2": [missing]}
 
 
 def test_no_two_test_cases_of_junit_have_one_name(tmp_path: Path) -> None:

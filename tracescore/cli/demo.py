@@ -18,15 +18,18 @@ def demo(
     *,
     exit_after: Annotated[
         int | None,
-        typer.Option(
-            metavar="N", min=1, help="End once N (20 at least) are scored; status 1 unless they score as built."
-        ),
+        typer.Option(metavar="N", min=1, help="Ask N questions, then end; status 1 unless bad answers score lower."),
     ] = None,
     send_to: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Only the sample app, sending to your OTLP receiver (gRPC).")
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT", help="Run only the sample app and send its spans to this OTLP/gRPC receiver."
+        ),
     ] = None,
 ) -> None:
-    """A sample RAG app sends good and bad answers; watch how they score. Needs no key and no configuration."""
+    """Run a sample RAG app and watch how its good and bad answers score. Needs no key and no configuration."""
+    if send_to is None:
+        sys.stderr.write("Loading the embedded judge; the first scores appear in a few seconds ...\n")
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
         del os.environ[name]  # meant for other apps; the sample app's SDK reads them, some when it is imported
     from tracescore.demo import run as demo_run
@@ -36,7 +39,6 @@ def demo(
     if send_to is not None:
         run_async(partial(until_signal, partial(demo_run.send, _destination(send_to, exit_after))))
         return
-    sys.stderr.write("Loading the embedded model ...\n")
     failures: list[str] = []
 
     async def run(stop: anyio.Event) -> None:
@@ -51,7 +53,7 @@ def demo(
 
 def _destination(send_to: str, exit_after: int | None) -> str:
     if exit_after is not None:
-        raise UsageError("--send-to: nothing is scored here that --exit-after could count; use one of them")
+        raise UsageError("--send-to and --exit-after: the sample app alone scores nothing to count; use one of them")
     from tracescore.config.types import host_port
 
     try:

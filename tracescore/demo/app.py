@@ -106,10 +106,10 @@ class SampleApp:
             self._remember(_answer(tracer, service, question, question.answers[kind], self._clock()), kind)
             self._step += 1
 
-    async def run(self, at_once: int = 20, pause: float = 2.0) -> None:
-        """Answers `at_once` questions and then one every `pause` seconds, until cancelled."""
-        self.send(at_once)
-        while True:
+    async def run(self, at_once: int = 20, pause: float = 2.0, *, total: int | None = None) -> None:
+        """Answers `at_once` questions and then one every `pause` seconds, `total` in all or until cancelled."""
+        self.send(at_once if total is None else min(at_once, total))
+        while total is None or self._step < total:
             await anyio.sleep(pause)
             self.send(1)
 

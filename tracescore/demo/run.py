@@ -1,6 +1,7 @@
 """A service on free ports, a sample app that sends to it, and a table that shows what comes out."""
 
 import time
+from functools import partial
 
 import anyio
 
@@ -35,7 +36,7 @@ SETTINGS = Config(
 
 
 async def run(stop: anyio.Event, exit_after: int | None = None) -> list[str]:
-    """Runs until `stop` is set or `exit_after` interactions were scored.
+    """Runs until `stop` is set, or asks `exit_after` questions and waits until their answers are scored.
 
     Returns why the scores do not tell the kinds of answers apart, a sentence each; empty when they do.
     """
@@ -56,7 +57,7 @@ async def run(stop: anyio.Event, exit_after: int | None = None) -> list[str]:
             watching.start_soon(_set_when, table.done, stop)
             if exit_after is not None:
                 watching.start_soon(_set_after, _PATIENCE + 5 * exit_after, stop)
-            await _send(sample, stop)
+            await _send(sample, stop, exit_after)
             watching.cancel_scope.cancel()
         service_stop.set()
     return table.verdict()
@@ -67,9 +68,9 @@ async def send(endpoint: str, stop: anyio.Event) -> None:
     await _send(SampleApp(endpoint, time.time), stop)
 
 
-async def _send(sample: SampleApp, stop: anyio.Event) -> None:
+async def _send(sample: SampleApp, stop: anyio.Event, total: int | None = None) -> None:
     async with anyio.create_task_group() as sending:
-        sending.start_soon(sample.run)
+        sending.start_soon(partial(sample.run, total=total))
         await stop.wait()
         sending.cancel_scope.cancel()
     await sample.close()

@@ -20,7 +20,7 @@ HEADINGS: Mapping[Measure, str] = {
     "completeness": "completeness",
     "faithfulness": "faithfulness",
 }
-HINT = "Off-topic answers should be low in relevancy, half ones in completeness, unfaithful ones in faithfulness."
+HINT = "Off-topic answers score low in relevancy, half-answered ones in completeness, unfaithful ones in faithfulness."
 
 
 def printable(text: str, most: int = 60) -> str:
@@ -30,7 +30,7 @@ def printable(text: str, most: int = 60) -> str:
 
 
 class DemoTable:
-    """An exporter that shows what arrives. `done` is set once `exit_after` interactions have been scored.
+    """An exporter that shows what arrives. `done` is set once `exit_after` answers of the demo have been evaluated.
 
     `kind_of` tells what the answer of a trace was built to be, None where the trace is not the demo's own;
     `links` are the addresses to open, by name.
@@ -50,7 +50,6 @@ class DemoTable:
         self._exit_after = exit_after
         self._console = console or Console()
         self._tally = DemoTally()
-        self._scored = 0
         self._recent: deque[tuple[str, Result]] = deque(maxlen=RECENT)
         self._open = False
         # Drawn when something has changed, by whoever changed it: a thread of its own would read half a change.
@@ -63,9 +62,10 @@ class DemoTable:
             self._live.start()
         else:
             self._console.print(_links(self._links), soft_wrap=True)
+            self._console.print(self._progress(), soft_wrap=True)
 
     async def export(self, result: Result) -> None:
-        """Takes one result into the table; one without any score is shown but does not count for `exit_after`."""
+        """Takes one result into the table; those of other apps do not count for `exit_after`."""
         kind = self._kind_of(result.interaction.trace_id)
         name = KIND_NAMES[kind] if kind else "your own"
         self._tally.add(kind, result)
@@ -74,8 +74,7 @@ class DemoTable:
             self._live.refresh()
         else:
             self._console.print(_line(name, result), soft_wrap=True)
-        self._scored += bool(result.scores())
-        if self._exit_after is not None and self._scored >= self._exit_after:
+        if self._exit_after is not None and self._tally.own >= self._exit_after:
             self.done.set()
 
     async def close(self) -> None:
@@ -90,10 +89,20 @@ class DemoTable:
 
     def verdict(self) -> list[str]:
         """Why the scores do not tell the kinds of answers apart, a sentence each; empty when they do."""
+        if self._exit_after is not None and self._tally.own < self._exit_after:
+            return [f"only {self._tally.own} of {self._exit_after} answers came back in time"]
         return self._tally.verdict()
 
+    def _progress(self) -> Text:
+        if not self._tally.own:
+            return Text("Waiting for the first score ...", style="dim")
+        of = f" of {self._exit_after}" if self._exit_after is not None else ""
+        return Text(f"{self._tally.own}{of} answers scored", style="dim")
+
     def _picture(self) -> RenderableType:
-        return Group(_links(self._links), "", self._kinds(), Text(HINT, style="dim"), "", self._answers())
+        return Group(
+            _links(self._links), self._progress(), "", self._kinds(), Text(HINT, style="dim"), "", self._answers()
+        )
 
     def _kinds(self) -> Table:
         table = Table("built to be", title="Mean scores by what the answers were built to be", title_justify="left")

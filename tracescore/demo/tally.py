@@ -39,6 +39,11 @@ class DemoTally:
         for score in result.scores():
             self._scores.setdefault((kind, score.measure), []).append(score.value)
 
+    @property
+    def own(self) -> int:
+        """Answers of the sample app."""
+        return sum(count for kind, count in self._answers.items() if kind is not None)
+
     def row(self, kind: AnswerKind | None) -> KindScores:
         """What is known of one kind."""
         values = {measure: found for measure in LIVE_MEASURES if (found := self._scores.get((kind, measure)))}
@@ -50,17 +55,21 @@ class DemoTally:
 
     def verdict(self) -> list[str]:
         """One sentence for each kind that its measure does not tell from the good answers; empty when all is well."""
+        if not self.own:
+            return ["no answer of the sample app was scored"]
         return [problem for kind, measure in EXPECTED_LOW.items() if (problem := self._problem(kind, measure))]
 
     def _problem(self, kind: AnswerKind, measure: Measure) -> str:
+        if not self.row(kind).answers:
+            return ""  # so few questions that none was answered so
         good, flawed = self.row("good").means.get(measure), self.row(kind).means.get(measure)
         if good is None or flawed is None:
             missing = KIND_NAMES["good" if good is None else kind]
-            return f"{measure}: no {missing} answer has a score, so nothing can be compared"
+            return f"{measure}: no {missing} answer has a score to compare"
         # Rounded, so that a gap of exactly the margin is not lost to binary fractions.
         if round(good - flawed, 9) >= MARGIN:
             return ""
         return (
-            f"{measure}: {KIND_NAMES[kind]} answers have a mean of {flawed:.3f} and good ones of {good:.3f}; "
-            f"at least {MARGIN} below expected"
+            f"{measure}: {KIND_NAMES[kind]} answers score {flawed:.3f} and good ones {good:.3f}; "
+            f"expected at least {MARGIN} less"
         )
