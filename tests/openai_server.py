@@ -27,7 +27,7 @@ from typing import Any
 from aiohttp import web
 
 from tracescore.judge.operations import Vocabulary
-from tracescore.judge.prompt import PROMPTS
+from tracescore.judge.prompt import frame, prompts_of
 
 MODEL = "judge-2026-11-30"
 """The model that replies say they are from, whatever was asked for."""
@@ -51,7 +51,7 @@ class Request:
         """The name of the prompt whose instructions were sent; "" for embeddings."""
         messages = self.body.get("messages", [])
         shown = messages[0]["content"] if messages else ""
-        return next((name for name, p in PROMPTS.items() if shown.startswith(p.instructions)), "")
+        return next((name for name, marks in _MARKS.items() if any(mark in shown for mark in marks)), "")
 
     @property
     def data(self) -> dict[str, Any]:
@@ -99,6 +99,9 @@ class Reply:
         choice = {"index": 0, "finish_reason": self.finish, "message": message}
         return json.dumps({**body, "choices": [choice]}).encode()
 
+
+_MARKS = {name: (prompt.instructions, frame(name)) for name, prompt in prompts_of("v1").by_name.items()}
+"""What tells a prompt: all of version 1; of the others, what follows the rules."""
 
 Script = Callable[[Request], Reply]
 

@@ -103,9 +103,9 @@ def _keys(model: type[Section], defaults: Any, prefix: str = "") -> Iterator[Key
         default = (
             getattr(defaults, name) if isinstance(defaults, model) else field.get_default(call_default_factory=True)
         )  # type: ignore[call-arg]
-        if not inner:
+        if not inner or (len(inner) == 1 and not isinstance(default, inner[0]) and isinstance(default, str)):
             yield Key(prefix + name, hint, tuple(field.metadata), default, _texts(model).get(name, ""))
-        elif len(inner) == 1 and model is not Config:
+        if len(inner) == 1 and model is not Config:
             many = "[]" if get_origin(hint) is tuple else ""
             yield from _keys(inner[0], default, f"{prefix}{name}{many}.")
 
@@ -163,6 +163,8 @@ def _type(hint: Any) -> str:
     known = next((name for kind, name in NAMES.items() if hint is kind), None)
     if known is not None:
         return known
+    if _models(hint) == [hint]:
+        return "map, see below"
     inside = get_args(hint)
     if get_origin(hint) is Annotated:
         return _type(inside[0])

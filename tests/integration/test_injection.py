@@ -20,7 +20,7 @@ from tracescore.config import EvaluatorsConfig, OpenAIJudgeConfig
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge import build_judge
 from tracescore.judge.operations import Judge
-from tracescore.judge.prompt import PROMPTS
+from tracescore.judge.prompt import prompts_of
 from tracescore.model import LIVE_MEASURES, Interaction, Score
 from tracescore.runtime import gather
 
@@ -150,7 +150,7 @@ async def test_a_text_never_leaves_its_place_in_the_request(server: OpenAIServer
         await evaluate_all(planted(place, attack), evaluators, judge, time.time)
     for request in server.requests:
         system, user = request.body["messages"]
-        assert system == {"role": "system", "content": PROMPTS[request.prompt].instructions}
+        assert system == {"role": "system", "content": prompts_of("v1").by_name[request.prompt].instructions}
         assert user["role"] == "user"
         first, data, last = user["content"].split("\n")
         code = first.removeprefix("DATA ")

@@ -9,11 +9,12 @@ from tests.otlp import RESOURCE, log, trace_id
 from tests.spans import SERVER, chain, chat, messages, read, retrieval, span, trace
 from tracescore import interactions
 from tracescore.config import InteractionsConfig
-from tracescore.judge.prompt import PROMPTS
+from tracescore.judge.prompt import prompts_of
 from tracescore.model import RawLog, RawSpan, RawTrace, Trace
 from tracescore.otlp.decode import decode
 from tracescore.otlp.split import split_traces
 
+PROMPTS = prompts_of("v1").by_name
 DATA = {
     "evidence": ["Returns take 30 days."],
     "question": "How long?",

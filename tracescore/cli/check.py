@@ -49,11 +49,15 @@ def check(
 
 
 def _read_files(config: Config) -> str:
-    """Reads the gold set and the anchors; says which gold set it is. ConfigError, UsageError: what is wrong."""
+    """Reads gold set, anchors and own prompts; says which gold set it is. ConfigError, UsageError: what is wrong."""
     if config.drift.anchors is not None:
         from tracescore.drift.anchors import read_anchors
 
         read_anchors(config.drift.anchors)
+    if config.judge.kind == "openai" and not isinstance(config.judge.prompts, str):
+        from tracescore.judge.prompt import load_prompts
+
+        load_prompts(config.judge.prompts)
     if config.gold is None:
         return ""
     from tracescore.gold.items import load

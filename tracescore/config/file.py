@@ -38,7 +38,7 @@ def parse(text: str, name: str, *, secrets: bool = False) -> Config:
     problems = list(_duplicates(root, "")) if root is not None else []
     if not isinstance(values, dict):
         raise ConfigError([f"{name}:1: a mapping of sections expected; got {type(values).__name__}"])
-    config, wrong, left_out = _validated(values, root)
+    config, wrong, left_out = _validated(values, root, Path(name).parent)
     problems += wrong
     for path, what, between in cross_checks(config):
         if not any(_is_within(setting, gone) for setting in between for gone in left_out):
@@ -55,7 +55,9 @@ def _on_a_line(path: str) -> str:
     return "".join(character if character.isprintable() else "?" for character in path)
 
 
-def _validated(values: dict[str, Any], root: yaml.Node | None) -> tuple[Config, list[_Problem], list[str]]:
+def _validated(
+    values: dict[str, Any], root: yaml.Node | None, folder: Path
+) -> tuple[Config, list[_Problem], list[str]]:
     """The configuration, what is wrong with its settings one by one, and the paths of those it was built without.
 
     It is built without them so that what only the whole can tell is told at once and not on the next try.
@@ -64,7 +66,7 @@ def _validated(values: dict[str, Any], root: yaml.Node | None) -> tuple[Config, 
     left_out: list[str] = []
     while True:
         try:
-            return Config.model_validate(values), problems or [], left_out
+            return Config.model_validate(values, context={"folder": folder}), problems or [], left_out
         except ValidationError as error:
             found = error.errors()
         if problems is None:  # what is found later may come from what was left out

@@ -1,14 +1,49 @@
 """Settings of the judge, by its kind."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from tracescore.config.openai_endpoint import OpenAIEndpointConfig
-from tracescore.config.types import Duration, Section
+from tracescore.config.types import Duration, PathBesideFile, Section
 
 _INSTRUCTIONS = 900
-"""Tokens of the longest prompt, its data excluded."""
+"""Tokens that are kept free for a prompt, its data excluded; a longer one gets more."""
+
+PromptVersion = Literal["v1", "v2"]
+"""The prompts that come with tracescore."""
+
+
+class PromptFiles(Section):
+    """Files with rules of the user's own, by the operation they are for; all others are those of version 1."""
+
+    reverse_questions: PathBesideFile | None = None
+    """Questions that an answer answers."""
+    required_parts: PathBesideFile | None = None
+    """What a question asks for."""
+    claims: PathBesideFile | None = None
+    """What an answer claims."""
+    verify_support: PathBesideFile | None = None
+    """Claims of the answer against the passages."""
+    verify_coverage: PathBesideFile | None = None
+    """Required parts against the answer."""
+    verify_precision: PathBesideFile | None = None
+    """Claims of the answer against the reference."""
+    verify_recall: PathBesideFile | None = None
+    """Claims of the reference against the answer."""
+
+    @property
+    def paths(self) -> Mapping[str, str]:
+        """The files by operation."""
+        return {name: path for name, path in self if path is not None}
+
+
+def _version_or_files(value: object) -> object:
+    """One of the two, told apart first: pydantic would try both and report both."""
+    if not isinstance(value, dict | PromptFiles) and value not in get_args(PromptVersion):
+        raise ValueError("v1, v2, or a mapping of operations to files expected, such as {claims: claims.md}")
+    return value
 
 
 class PriceConfig(Section):
@@ -51,13 +86,14 @@ class OpenAIJudgeConfig(OpenAIEndpointConfig):
     """Tokens of evidence per request; the judge gets longer evidence in windows. A smaller `context` lowers it."""
     price: PriceConfig | None = None
     """What tokens cost; without it tracescore counts tokens only."""
+    prompts: Annotated[PromptVersion | PromptFiles, BeforeValidator(_version_or_files)] = "v1"
+    """What the judge is told to do. Another choice is another epoch."""
 
-    @property
-    def max_input(self) -> int:
-        """Tokens of texts per request: with instructions and a reply, they fit in the context."""
+    def max_input(self, instructions: int) -> int:
+        """Tokens of texts per request: with the longest instructions and a reply, they fit in the context."""
         if self.context is None:
             return self.max_input_tokens
-        return min(self.max_input_tokens, (self.context - _INSTRUCTIONS) * 2 // 3)
+        return min(self.max_input_tokens, (self.context - max(_INSTRUCTIONS, instructions)) * 2 // 3)
 
     @property
     def known_as(self) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 import re2
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
 from tracescore.errors import UsageError
 
@@ -112,6 +112,10 @@ def _url(value: str) -> str:
     return value
 
 
+def _beside(value: str, info: ValidationInfo) -> str:
+    return str((info.context or {}).get("folder", Path()) / value)
+
+
 Expression = Annotated[str, AfterValidator(_expression)]
 """A regular expression of RE2 that does not match the empty text."""
 Duration = Annotated[float, BeforeValidator(_duration)]
@@ -121,6 +125,8 @@ Size = Annotated[int, BeforeValidator(_size)]
 Address = Annotated[str, BeforeValidator(_address)]
 """HOST:PORT; port 0 means any free one."""
 Url = Annotated[str, AfterValidator(_url)]
+PathBesideFile = Annotated[str, Field(min_length=1), AfterValidator(_beside)]
+"""A path; a relative one is meant from the folder of the configuration file."""
 Ratio = Annotated[float, Field(gt=0, le=1)]
 EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 

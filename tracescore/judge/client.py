@@ -17,7 +17,7 @@ from tracescore.judge.cache import Cache
 from tracescore.judge.chat import Chat, Dialect
 from tracescore.judge.epoch import Epochs
 from tracescore.judge.probe import Probe
-from tracescore.judge.prompt import PROMPTS
+from tracescore.judge.prompt import load_prompts
 from tracescore.judge.replies import Drop
 from tracescore.judge.session import OpenAISession, Shared
 from tracescore.net.openai_endpoint import Endpoint
@@ -35,7 +35,7 @@ _log = logging.getLogger("tracescore.judge")
 class OpenAIJudge:
     """See `operations.Judge`. Ready once a probe has succeeded and while the circuit is closed.
 
-    Raises UsageError when the key that the settings name is not there.
+    Raises UsageError when the key or a prompt that the settings name is not there.
     """
 
     def __init__(
@@ -51,9 +51,10 @@ class OpenAIJudge:
         self._endpoint = Endpoint(settings, "/chat/completions", "judge", timing)
         self._chat = Chat(settings, self._name, self._endpoint, registry)
         self._cache: Cache[tuple[Any, str]] = Cache(CACHE_SIZE)
-        prompts = ".".join(str(prompt.version) for prompt in PROMPTS.values())
+        prompts = load_prompts(settings.prompts)
+        self._max_input = settings.max_input(prompts.longest)
         vectors = embedder.name if embedder else "none"
-        self.epochs = Epochs(self._name, prompts, vectors, settings.parameters, registry, self._cache.clear)
+        self.epochs = Epochs(self._name, prompts.mark, vectors, settings.parameters, registry, self._cache.clear)
         self._embedder = embedder
         self._recognise_embedder()
         self._drops = Counter(
@@ -66,12 +67,13 @@ class OpenAIJudge:
             self._drops.labels(self._name, drop)
         self._shared = Shared(
             chat=self._chat,
+            prompts=prompts,
             epochs=self.epochs,
             cache=self._cache,
             count_drop=self._count_drop,
             embedder=embedder,
             deadline=settings.deadline,
-            max_input=settings.max_input,
+            max_input=self._max_input,
             clock=timing.clock,
         )
         if settings.price is None:
@@ -95,7 +97,8 @@ class OpenAIJudge:
         known, clock, settings = self._chat.dialect, self._shared.clock, self._settings
         self._chat.dialect = Dialect()
         try:
-            probe = Probe(self._chat, settings.max_input, settings.timeout, clock() + settings.deadline, clock)
+            deadline, prompts = clock() + settings.deadline, self._shared.prompts
+            probe = Probe(self._chat, prompts, self._max_input, settings.timeout, deadline, clock)
             probed = await probe.run()
         except JudgeError:
             self._probed, self._chat.dialect = False, known

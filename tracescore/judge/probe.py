@@ -16,8 +16,9 @@ from typing import Any
 from tracescore.config.judge import PriceConfig
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
 from tracescore.judge.chat import MORE_ROOM, Ask, Chat, Dialect, Rejected
+from tracescore.judge.known_cases import try_prompt
 from tracescore.judge.operations import Verdict, Vocabulary
-from tracescore.judge.prompt import VERIFY
+from tracescore.judge.prompt import Prompts
 from tracescore.judge.quotes import Quotable
 from tracescore.judge.replies import Drop, read_verdicts
 
@@ -66,23 +67,25 @@ class ProbeReading:
 
 @dataclass(frozen=True, slots=True)
 class Probed:
-    """What a probe found out. `model` is the one that answered last."""
+    """What a probe found out. `model` is the one that answered last, `own` the user's prompts that did their work."""
 
     model: str
     mode: str
     short: ProbeReading
     long: ProbeReading
+    own: tuple[str, ...] = ()
 
     def report(self, price: PriceConfig | None) -> str:
         """In a line: how fast it is, and what an interaction takes and costs at that speed."""
         seconds = self.short.seconds * _CALLS + max(0.0, self._per_token) * max(0, _READ - _CALLS * self.short.read)
         cost = None if price is None else (_READ * price.input + _WRITTEN * price.output) / 1e6
         lowered = "" if self.mode == "json_schema" else " (json_schema does not work here)"
+        own = f"; prompts of your own did their known cases: {', '.join(self.own)}" if self.own else ""
         paid = "an unknown amount, judge.price is not set" if cost is None else f"{cost:.4g}"
         return (
             f"{self.model} answers in mode {self.mode}{lowered}, {self.long.read} tokens in {self.long.seconds:.1f} s; "
             f"an interaction ({_CALLS} calls, about {_READ} tokens) takes {seconds:.0f} s, one call after the other, "
-            f"and costs {paid}"
+            f"and costs {paid}{own}"
         )
 
     @property
@@ -98,8 +101,17 @@ class Probe:
     by `clock`, the clock of the endpoint.
     """
 
-    def __init__(self, chat: Chat, max_input: int, timeout: float, deadline: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        chat: Chat,
+        prompts: Prompts,
+        max_input: int,
+        timeout: float,
+        deadline: float,
+        clock: Callable[[], float],
+    ) -> None:
         self._chat = chat
+        self._prompts = prompts
         self._max_input = max_input
         self._timeout = timeout
         self._deadline = deadline
@@ -109,11 +121,16 @@ class Probe:
     async def run(self) -> Probed:
         """Leaves the chat in the richest dialect that works.
 
-        Raises JudgeUnreachable when nothing answers, JudgeUnfit when no dialect works or long texts are too much.
+        Raises JudgeUnreachable when nothing answers, JudgeUnfit when no dialect works, long texts are too much, or a
+        prompt of the user's own fails at its known case.
         """
         short = await self._find(min(SHORT, self._max_input))
         long = await self._long(short) if self._max_input > SHORT else short
-        return Probed(self._spending.models[-1], self._chat.dialect.mode, short, long)
+        own = self._prompts.own
+        for prompt in own:
+            await try_prompt(prompt, self._chat, self._spending, self._deadline)
+        names = tuple(prompt.name for prompt in own)
+        return Probed(self._spending.models[-1], self._chat.dialect.mode, short, long, names)
 
     async def _find(self, size: int) -> ProbeReading:
         failures: Counter[str] = Counter()
@@ -167,19 +184,19 @@ class Probe:
         """One reading; a call that times out is not repeated, for it would be as slow again."""
         usage, started = self._spending.usage, self._clock()
         deadline = min(self._deadline, started + self._timeout)
-        verdicts, _ = await self._chat.ask_once(_question(long_text(size), deadline), self._spending)
+        verdicts, _ = await self._chat.ask_once(self._question(long_text(size), deadline), self._spending)
         _check(verdicts, size)
         now = self._spending.usage
         # Some servers and proxies report fewer tokens than they read, or none: then the text's own size stands.
         read, written = max(size, now.input_tokens - usage.input_tokens), now.output_tokens - usage.output_tokens
         return ProbeReading(size, self._clock() - started, read, written)
 
-
-def _question(evidence: list[str], deadline: float) -> Ask[tuple[dict[str, Verdict], dict[str, Drop]]]:
-    rows = [{"id": name, "text": text} for name, text in _STATEMENTS.items()]
-    data: Mapping[str, Any] = {"evidence": evidence, "question": "", "statements": rows}
-    read = partial(read_verdicts, ids=tuple(_STATEMENTS), evidence=Quotable(evidence), vocabulary=Vocabulary.SUPPORT)
-    return Ask("probe", VERIFY[Vocabulary.SUPPORT], data, "verdicts", read, _ROOM, deadline)
+    def _question(self, evidence: list[str], deadline: float) -> Ask[tuple[dict[str, Verdict], dict[str, Drop]]]:
+        rows = [{"id": name, "text": text} for name, text in _STATEMENTS.items()]
+        data: Mapping[str, Any] = {"evidence": evidence, "question": "", "statements": rows}
+        vocabulary = Vocabulary.SUPPORT
+        read = partial(read_verdicts, ids=tuple(_STATEMENTS), evidence=Quotable(evidence), vocabulary=vocabulary)
+        return Ask("probe", self._prompts.verify(vocabulary), data, "verdicts", read, _ROOM, deadline)
 
 
 def _poorer(dialect: Dialect, error: JudgeError) -> Dialect | None:

@@ -14,17 +14,25 @@ from typing import Any, Literal, NamedTuple
 
 from tracescore.errors import JudgeError
 from tracescore.judge.operations import RequiredParts, ReverseQuestions, Verdict, Vocabulary
-from tracescore.judge.quotes import Quotable
+from tracescore.judge.prompt import Prompt, encode, text_of_item
+from tracescore.judge.quotes import Quotable, fold
 from tracescore.judge.scripts import is_translated
 
 MAX_REPLY = 400_000
 """Characters; a longer reply is not read."""
 
 Drop = Literal[
-    "missing", "unknown_id", "unknown_verdict", "conflicting", "evidence_unverified", "unanchored", "uncovered"
+    "missing",
+    "unknown_id",
+    "unknown_verdict",
+    "conflicting",
+    "evidence_unverified",
+    "unanchored",
+    "uncovered",
+    "example",
 ]
-"""Why a statement came back without a verdict that counts; `unanchored` is a claim that no sentence makes, and
-`uncovered` a sentence of which the judge says nothing."""
+"""Why a statement came back without a verdict that counts; `unanchored` is a claim that no sentence makes,
+`uncovered` a sentence of which the judge says nothing, and `example` an item that repeats an example of the prompt."""
 
 NEEDS_NO_QUOTE = frozenset({"contradicted", "not_found", "missing", "FP", "missed"})
 """Verdicts that give no credit; all others count only with a quote that stands in the evidence."""
@@ -132,6 +140,23 @@ def _objects(text: str) -> list[dict[str, Any]]:
                 continue
             found.append(item)
     return found
+
+
+def without_examples(
+    reply: Mapping[str, Any], key: str, prompt: Prompt, data: Mapping[str, Any]
+) -> tuple[Mapping[str, Any], int]:
+    """The reply without the items that repeat an example of the prompt, and how many these were.
+
+    What the data says as well is no repetition.
+    """
+    items = reply.get(key)
+    if not prompt.examples or not isinstance(items, list):
+        return reply, 0
+    echoed = [item for item in items if (text := fold(text_of_item(item))) in prompt.examples and text]
+    if echoed:
+        given = fold(encode(data))
+        echoed = [item for item in echoed if fold(text_of_item(item)) not in given]
+    return {**reply, key: [item for item in items if item not in echoed]}, len(echoed)
 
 
 # ---------------------------------------------------------------- fields

@@ -24,7 +24,7 @@ from tracescore.judge.operations import (
     Vocabulary,
     check_length,
 )
-from tracescore.judge.prompt import CLAIMS, REQUIRED_PARTS, REVERSE_QUESTIONS, VERIFY, Operation, Prompt, tokens
+from tracescore.judge.prompt import Operation, Prompt, Prompts, tokens
 from tracescore.judge.replies import Drop
 from tracescore.judge.sentences import split
 from tracescore.judge.verification import Verification
@@ -45,6 +45,7 @@ class Shared:
     """What all sessions of a judge have in common."""
 
     chat: Chat
+    prompts: Prompts
     epochs: Epochs
     cache: Cache[tuple[Any, str]]
     count_drop: Callable[[Drop, int], None]
@@ -59,6 +60,7 @@ class OpenAISession:
 
     def __init__(self, shared: Shared, key: str, *, remembered: bool = True) -> None:
         self._shared = shared
+        self._prompts = shared.prompts.by_name
         self._key = key
         self._use_remembered = remembered
         self._epoch = shared.epochs.number
@@ -84,7 +86,7 @@ class OpenAISession:
         ask = partial(
             self._asking,
             "reverse_questions",
-            REVERSE_QUESTIONS,
+            self._prompts["reverse_questions"],
             {"answer": answer, "count": n},
             "questions",
             partial(replies.read_questions, answer=answer, n=n),
@@ -105,7 +107,7 @@ class OpenAISession:
         ask = partial(
             self._asking,
             "required_parts",
-            REQUIRED_PARTS,
+            self._prompts["required_parts"],
             {"history": turns, "question": question},
             "parts",
             partial(replies.read_parts, question=question, history=texts),
@@ -151,7 +153,7 @@ class OpenAISession:
         wanted = {name: sentences[name] for name in only or sentences}
         room = _ROOM + 2 * sum(tokens(sentence) for sentence in wanted.values())
         read = partial(replies.read_claims, sentences=wanted, question=question)
-        return await self._asking("claims", CLAIMS, data, "claims", read, room)
+        return await self._asking("claims", self._prompts["claims"], data, "claims", read, room)
 
     async def verify(
         self, statements: Sequence[str], evidence: Sequence[str], vocabulary: Vocabulary, question: str = ""
@@ -164,7 +166,7 @@ class OpenAISession:
         order = list(range(len(statements)))
         random.Random(f"{self._key} {vocabulary.name}").shuffle(order)  # noqa: S311 - an order, not a secret
         named = {f"s{place}": statements[index] for place, index in enumerate(order, 1)}
-        asking = partial(self._asking, "verify", VERIFY[vocabulary])
+        asking = partial(self._asking, "verify", self._shared.prompts.verify(vocabulary))
         verification = Verification(asking, self._shared.count_drop, evidence, vocabulary, question)
         await verification.choose_windows(named, self._shared.max_input, self._shared.embedder)
         verdicts = await verification.run(named)
@@ -202,7 +204,14 @@ class OpenAISession:
         read: Callable[[Mapping[str, Any]], T],
         room: int,
     ) -> T:
-        ask = Ask(operation, prompt, data, key, read, room, self._deadline)
+        def read_own(found: Mapping[str, Any]) -> T:
+            found, echoed = replies.without_examples(found, key, prompt, data)
+            self._shared.count_drop("example", echoed)
+            if echoed and not found[key]:
+                raise JudgeError("judge_unreadable", f"{key}: an example of the prompt instead of a reply")
+            return read(found)
+
+        ask = Ask(operation, prompt, data, key, read_own, room, self._deadline)
         try:
             value = await self._shared.chat.ask(ask, self._spending)
         except JudgeError:

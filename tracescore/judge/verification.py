@@ -23,7 +23,8 @@ from tracescore.judge.replies import Drop, read_verdicts
 from tracescore.judge.windows import nearness, passages, window
 from tracescore.runtime import gather
 
-_ROOM, _ROOM_PER_VERDICT = 1_024, 150
+_ROOM, _ROOM_PER_VERDICT = 1_024, 200
+"""Tokens of a reply: for thinking aloud, and for a verdict with its reason and a quote from two passages."""
 _BATCH, _WINDOW_BATCH, _AGAIN_BATCH = 20, 5, 3
 """Statements per request: with all the evidence, with a window of it, and when asked for the second time."""
 _PER_STATEMENT = 200
