@@ -182,8 +182,8 @@ def _junit(report: GoldReport) -> str:
     run, wrong = report.run, report.wrong()
     cases = list(_cases(run.outcomes, {item.id for item in wrong}, report.failures))
     totals = {"tests": str(len(cases))}
-    for total, name in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
-        totals[total] = str(sum(case.find(name) is not None for case in cases))
+    for total, kind in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
+        totals[total] = str(sum(case.find(kind) is not None for case in cases))
     name = {"name": _xml(f"tracescore gold {run.gold_set}"), "time": f"{max(0.0, run.finished - run.started):.3f}"}
     root = ET.Element("testsuites", totals)
     ET.SubElement(root, "testsuite", name | totals).extend(cases)
