@@ -15,6 +15,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from tracescore.config import OpenAIJudgeConfig
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
+from tracescore.judge.completions import text_of
 from tracescore.judge.prompt import OPERATIONS, Operation, Prompt, tokens
 from tracescore.judge.replies import parse
 from tracescore.model import FailReason, Usage
@@ -48,6 +49,8 @@ _REASONS: Mapping[Cause | Literal["ok"], FailReason] = {
     "too_long": "judge_input_too_long",
     "refused": "judge_refused",
 }
+_FORM_FAILED = "json_validate_failed"
+"""What Groq calls a reply that is not in the form that was asked for."""
 _LEAST_ROOM = 256
 """Tokens that a reply gets however full the context is by our estimate, which is an upper one."""
 MORE_ROOM = 4
@@ -237,7 +240,7 @@ class Chat:
         self._book(ask, payload, spending)
         outcome: str = "judge_unreadable"
         try:
-            found, repaired = parse(_text_of(payload), ask.key)
+            found, repaired = parse(text_of(payload), ask.key)
             if repaired:
                 self._metrics.repaired.labels(self._name).inc()
             value = ask.read(found)
@@ -268,31 +271,14 @@ class Chat:
         self._metrics.cost.labels(self._name, ask.operation).inc(cost or 0.0)
 
 
-def _text_of(payload: Mapping[str, Any]) -> str:
-    """The text of a chat completion that came to its end; JudgeError when it was refused, cut off or is empty."""
-    choices = payload.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    message = choice.get("message")
-    message = message if isinstance(message, dict) else {}
-    finish = choice.get("finish_reason")
-    if message.get("refusal") or finish == "content_filter":
-        raise JudgeError("judge_refused", "the judge refused to answer")
-    if finish == "length":
-        raise JudgeError("judge_truncated", "the reply was cut off")
-    content = message.get("content")
-    if isinstance(content, list):
-        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    if not isinstance(content, str) or not content.strip():
-        raise JudgeError("judge_unreadable", "the reply is empty")
-    return content
-
-
 def judge_error(failure: CallFailed) -> JudgeError:
     """A failed call in the words of the contract."""
     reason = _REASONS[failure.cause]
     if failure.cause in TRANSIENT or failure.cause == "quota":
         return JudgeUnreachable(reason, failure.detail)
     if failure.cause == "rejected":
+        if _FORM_FAILED in failure.said:  # the server's own check of the reply, not of the request
+            return JudgeError("judge_unreadable", failure.detail)
         return Rejected(failure)
     if failure.cause == "unfit":
         return JudgeUnfit(reason, failure.detail)

@@ -23,6 +23,7 @@ import orjson
 from tracescore.config.openai_endpoint import OpenAIEndpointConfig
 from tracescore.config.types import is_loopback
 from tracescore.errors import TracescoreError
+from tracescore.net.openai_stream import streamed
 from tracescore.net.provider_errors import Cause, provider_error
 from tracescore.net.retry import REAL_TIME, Backoff, Timing
 from tracescore.runtime import Fairness, drop_tracebacks
@@ -241,7 +242,7 @@ class Endpoint:
         try:
             payload = orjson.loads(response.content)
         except orjson.JSONDecodeError:
-            payload = _loads_with_halves(response.content)
+            payload = _loads_with_halves(response.content) or streamed(response.content)
         if not response.is_success:
             raise self._refusal(response.status_code, payload, response.headers)
         if not isinstance(payload, dict):  # a proxy's page, or a gateway's hiccup: the next one may be an answer
