@@ -2,14 +2,14 @@
 
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, nullcontext
+from contextlib import AsyncExitStack, asynccontextmanager, nullcontext
 
 import anyio
 from prometheus_client import CollectorRegistry
 
 from tracescore.cli.gold_checks import Checks, reported
 from tracescore.config import Config
-from tracescore.errors import TargetFailed, UsageError
+from tracescore.errors import ListenError, TargetFailed, UsageError
 from tracescore.evaluators import Evaluator, evaluate_all
 from tracescore.gold.report import GoldReport, write
 from tracescore.gold.run import Evaluate
@@ -132,15 +132,22 @@ async def probe(config: Config) -> str:
     """
     runner = runner_of(config, "", _unscored)
     traces = _Traces(config, runner)
+    listening = True
     try:
-        async with traces.listening():
+        async with AsyncExitStack() as stack:
+            try:
+                await stack.enter_async_context(traces.listening())
+            except ListenError:  # a service that runs has the addresses, and gets the traces
+                if runner.settings.target.kind == "trace":
+                    return f"{len(runner.gold_set.items)} items; {_NOT_ASKED}"
+                listening = False
             try:
                 answered = await runner.target.ask(runner.gold_set.items[0], GoldTraceIds(config.sampling.salt).new())
             except TargetFailed:
                 if traces.others.is_set() and not traces.own.is_set():
                     raise TargetFailed("no_trace", _OTHER_TRACE) from None
                 raise
-            if runner.settings.target.kind in ("http", "openai"):
+            if listening and runner.settings.target.kind in ("http", "openai"):
                 with anyio.move_on_after(_SPANS_WITHIN):
                     await traces.own.wait()
                 if traces.others.is_set() and not traces.own.is_set():
@@ -149,13 +156,17 @@ async def probe(config: Config) -> str:
         await runner.close()
     contexts = len(answered.contexts)
     items = f"{len(runner.gold_set.items)} items; the app answers"
-    said = f"{items}, with {contexts} context{'s' * (contexts != 1)}"
+    said = f"{items}, with {contexts} context{'s' * (contexts != 1)}{'' if listening else _NOT_LOOKED}"
     return said if (answered.answer or "").strip() else f"{said}, BUT ITS ANSWER IS EMPTY"
 
 
 _OTHER_TRACE = (
     "the app answered, and its spans came in a trace of their own: it does not pass the traceparent header on, so that "
     "what it answers to gold questions would count as live traffic; instrument its HTTP server"
+)
+_NOT_LOOKED = "; where its traces go was not looked at: the receiver's address is taken, as by a service that runs"
+_NOT_ASKED = (
+    "the app was not asked: its answers come as traces, and the receiver's address is taken, as by a service that runs"
 )
 _SPANS_WITHIN = 5.0
 """Seconds that exporters usually take to send."""
