@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -219,6 +220,22 @@ def test_check_probe_says_what_came_and_that_an_empty_answer_is_one(place: Place
         done = place.run(place.settings(place.gold(target)), "check", "--probe", "FILE")
     assert done.returncode == 0, done.stderr
     assert f"prices.jsonl: {SIZE} items; the app answers, with 2 contexts, BUT ITS ANSWER IS EMPTY" in done.stdout
+
+
+def test_check_probe_works_beside_a_service_that_has_the_addresses_of_the_receiver(place: Place) -> None:
+    host, _, port = place.receiving.rpartition(":")
+    with app_server() as app, socket.create_server((host, int(port))):
+        app.otherwise = Answer({"answer": "a", "docs": ["A."]})
+        for target, said in (
+            (
+                f'{{kind: http, url: "{app.url}", contexts: docs}}',
+                "the app answers, with 1 context; where its traces go ",
+            ),
+            (f'{{kind: trace, url: "{app.url}"}}', "the app was not asked: its answers come as traces, "),
+        ):
+            done = place.run(place.settings(place.gold(target)), "check", "--probe", "FILE")
+            assert done.returncode == 0, done.stderr
+            assert said in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["http", "trace"])
