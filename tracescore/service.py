@@ -149,6 +149,7 @@ class Service:
             changes=self.drift,
             labelling=self.labelling,
             gold=partial(view, self.gold.runner) if self.gold.runner else None,
+            live=self.gold.live,
         )
 
     def _gold_fell(self, population: Population) -> bool:

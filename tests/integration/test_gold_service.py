@@ -234,7 +234,21 @@ def test_check_probe_names_an_app_that_starts_traces_of_its_own(place: Place, ki
     else:
         assert done.returncode == 2
         assert "prices.jsonl: gold.target: no_trace: " in done.stderr
-        assert "it does not pass the traceparent header on" in done.stderr
+        assert "the app does not pass the traceparent header on" in done.stderr
+
+
+def test_beside_a_running_service_an_app_that_starts_traces_of_its_own_is_found_by_its_answers(place: Place) -> None:
+    page = f'web: {{listen: "127.0.0.1:{free_port()}"}}'
+    ports = FREE_PORTS.replace('web: {listen: "127.0.0.1:0"}', page)
+    with rag_service(*place.exporters()) as app, serving(place.folder, place.settings(ports=ports)):
+        settings = place.settings(place.gold(http(app)), ports)
+        app.passes_on = False
+        probed = place.run(settings, "check", "--probe", "FILE")
+        done = place.run(settings, "gold", "run", "-c", "FILE")
+    assert probed.returncode == 2
+    assert "no_trace: the service that runs counted 1 of 1 answers as live" in probed.stderr
+    assert done.returncode == 0, done.stderr
+    assert "tracescore gold run: traceparent: the service that runs counted" in done.stderr
 
 
 def test_a_target_that_is_down_fails_the_run_and_every_report_says_so(place: Place) -> None:

@@ -3,14 +3,17 @@
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 
 import anyio
 from prometheus_client import CollectorRegistry
 
+from tracescore.cli.gold_beside import counted_as_live, note_of
 from tracescore.cli.gold_checks import Checks, reported
 from tracescore.config import Config
-from tracescore.errors import TargetFailed, UsageError
+from tracescore.errors import ListenError, TargetFailed, UsageError
 from tracescore.evaluators import Evaluator, evaluate_all
+from tracescore.gold.live import ADVICE
 from tracescore.gold.report import GoldReport, write
 from tracescore.gold.run import Evaluate
 from tracescore.gold.runner import GoldRunner
@@ -65,6 +68,7 @@ async def run(
         if done is None:
             raise UsageError(f"gold: another process is running {runner.name}; wait for it, or set another gold.store")
         report = reported(runner, done, checks, before)
+        report = replace(report, notes=(*report.notes, *await note_of(config, done)))
     finally:
         await runner.close()
     for path in checks.reports:
@@ -128,23 +132,22 @@ class _Traces:
 async def probe(config: Config) -> str:
     """Asks the app the first question; says what came. TargetFailed: what is wrong; UsageError, ConfigError as ever.
 
-    An app that starts traces of its own is named: its answers to gold questions would count as live traffic.
+    An app that starts traces of its own is named: its answers to gold questions would count as live traffic. Where a
+    service runs and has the receiver's addresses, it is asked whether the answer came as a live one.
     """
     runner = runner_of(config, "", _unscored)
     traces = _Traces(config, runner)
     try:
-        async with traces.listening():
-            try:
-                answered = await runner.target.ask(runner.gold_set.items[0], GoldTraceIds(config.sampling.salt).new())
-            except TargetFailed:
-                if traces.others.is_set() and not traces.own.is_set():
-                    raise TargetFailed("no_trace", _OTHER_TRACE) from None
+        try:
+            async with traces.listening():
+                answered = await _asked(runner, traces)
+        except ListenError:
+            if runner.settings.target.kind == "trace":  # its spans go to the service, and the answer is in them
                 raise
-            if runner.settings.target.kind in ("http", "openai"):
-                with anyio.move_on_after(_SPANS_WITHIN):
-                    await traces.own.wait()
-                if traces.others.is_set() and not traces.own.is_set():
-                    raise TargetFailed("no_trace", _OTHER_TRACE)
+            answered = await _asked(runner, None)
+            wrong = await counted_as_live(config, [answered.answer], time.time())
+            if wrong:
+                raise TargetFailed("no_trace", wrong) from None
     finally:
         await runner.close()
     contexts = len(answered.contexts)
@@ -153,10 +156,24 @@ async def probe(config: Config) -> str:
     return said if (answered.answer or "").strip() else f"{said}, BUT ITS ANSWER IS EMPTY"
 
 
-_OTHER_TRACE = (
-    "the app answered, and its spans came in a trace of their own: it does not pass the traceparent header on, so that "
-    "what it answers to gold questions would count as live traffic; instrument its HTTP server"
-)
+async def _asked(runner: GoldRunner, traces: _Traces | None) -> Interaction:
+    """The answer to the first question; TargetFailed also where its spans came in a trace of their own."""
+    item, trace_id = runner.gold_set.items[0], runner.trace_ids.new()
+    try:
+        answered = await runner.target.ask(item, trace_id)
+    except TargetFailed:
+        if traces is not None and traces.others.is_set() and not traces.own.is_set():
+            raise TargetFailed("no_trace", _OTHER_TRACE) from None
+        raise
+    if traces is not None and runner.settings.target.kind in ("http", "openai"):
+        with anyio.move_on_after(_SPANS_WITHIN):
+            await traces.own.wait()
+        if traces.others.is_set() and not traces.own.is_set():
+            raise TargetFailed("no_trace", _OTHER_TRACE)
+    return answered
+
+
+_OTHER_TRACE = f"the app answered, and its spans came in a trace of their own: {ADVICE}"
 _SPANS_WITHIN = 5.0
 """Seconds that exporters usually take to send."""
 

@@ -5,40 +5,67 @@ and that its scripts can send only after asking, which is refused.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
 import orjson
 
 from tracescore.drift.watch import DriftWatch
+from tracescore.gold.live import LiveAnswers
 from tracescore.model import Result
 from tracescore.net.asgi import Response
 from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
 from tracescore.web.recent import Recent, is_cut
 
-PATHS = ("/api/baseline", "/api/anchors")
+PATHS = ("/api/baseline", "/api/anchors", "/api/gold")
 HEADER = "x-tracescore"
 MOST_ANCHORS = 1_000
 
 
-async def answer(request: Request, changes: DriftWatch | None, recent: Recent) -> Response:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who knows the answers: what watches for changes, if anything does, the latest results, the traffic seen."""
+
+    changes: DriftWatch | None
+    recent: Recent
+    live: LiveAnswers
+
+
+async def answer(request: Request, asked: Asked) -> Response:
     """The answer to a request whose token has been checked."""
     if request.path == "/api/anchors":
-        return _anchors(request.query, recent)
+        return _anchors(request.query, asked.recent)
+    if request.path == "/api/gold":
+        return await _posted(request, lambda given: _counted(given, asked.live))
+    changes = asked.changes
     if changes is None:
         return refused(409, "this process does not watch for changes: drift.detector is false")
     if request.method != "POST":
         return as_json(200, changes.show())
+    return await _posted(request, lambda given: {"detectors": _change(given, changes)})
+
+
+async def _posted(request: Request, do: Callable[[Any], dict[str, int]]) -> Response:
+    """What `do` makes of the JSON that was sent; it raises ValueError for what is wrong with it."""
     if HEADER not in request.headers:
-        return refused(403, f"the header {HEADER} is missing: use `tracescore baseline`")
+        return refused(403, f"the header {HEADER} is missing: use the command line of tracescore")
     body = await request.body()
     if body is None:
         return refused(413, f"at most {LARGEST_BODY} bytes")
     try:
-        return as_json(200, {"detectors": _change(orjson.loads(body), changes)})
+        return as_json(200, do(orjson.loads(body)))
     except ValueError as error:  # orjson's is one
         return refused(400, str(error))
+
+
+def _counted(given: Any, live: LiveAnswers) -> dict[str, int]:
+    """How many answers of a gold run came in live traces."""
+    marks = given.get("answers") if isinstance(given, Mapping) else None
+    if not isinstance(marks, list) or not all(isinstance(each, str) for each in marks):
+        raise ValueError("answers: a list of hashes expected")
+    return {"live": live.count(marks)}
 
 
 def _change(asked: Any, changes: DriftWatch) -> int:

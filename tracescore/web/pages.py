@@ -8,6 +8,7 @@ GET  /style.css  /icon.svg
 GET  /labels                    the next answer that people are asked to label; POST /labels: what they say
 GET  /api/labels                all labels and the sums of what nobody labelled, for `tracescore labels`
 GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`; POST /api/baseline
+POST /api/gold                  for `tracescore gold run` and `check --probe`: what of these answers came as live
 """
 
 import logging
@@ -23,6 +24,7 @@ from tracescore import logs
 from tracescore.calibration.labelling import Labelling
 from tracescore.config import WebConfig
 from tracescore.drift.watch import DriftWatch
+from tracescore.gold.live import LiveAnswers
 from tracescore.model import Clock, Measure, Result
 from tracescore.net.asgi import Receive, Response, Scope, Send, respond
 from tracescore.pipeline.ledger import Snapshot
@@ -36,7 +38,7 @@ _log = logging.getLogger("tracescore.web")
 
 TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
 GOLD_PATH = "/gold"
-POSTABLE = ("/login", "/api/baseline", labels.PATH)
+POSTABLE = ("/login", "/api/baseline", "/api/gold", labels.PATH)
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 500)
 
@@ -59,7 +61,8 @@ class Pages:
     `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
     convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
-    `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one.
+    `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one; `live`
+    knows which answers came lately.
     Raises UsageError when the token cannot be read.
     """
 
@@ -76,6 +79,7 @@ class Pages:
         changes: DriftWatch | None = None,
         labelling: Labelling | None = None,
         gold: Callable[[], Mapping[str, Any]] | None = None,
+        live: LiveAnswers | None = None,
     ) -> None:
         self._guard = Guard(settings)
         self._labels = labels.LabelPages(labelling, self._guard.form)
@@ -88,6 +92,7 @@ class Pages:
         self._changes = changes
         self._recent = Recent(settings.keep)
         self._gold = gold
+        self._asked = api.Asked(changes, self._recent, live or LiveAnswers())
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
         )
@@ -126,7 +131,7 @@ class Pages:
         if not self._guard.allowed(request.headers.get("authorization", ""), request.headers.get("cookie", "")):
             return _ask_for_token(request.path, wrong=False)
         if request.path in api.PATHS:
-            return await api.answer(request, self._changes, self._recent)
+            return await api.answer(request, self._asked)
         if request.path in labels.PATHS:
             return await self._label(request)
         if request.path == "/":
