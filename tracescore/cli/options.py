@@ -27,6 +27,9 @@ ConfigPath = Annotated[
 ]
 
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines instead of a table.")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
     """What options say instead of the configuration: a URL for scores, and addresses to listen on."""

@@ -5,7 +5,7 @@ and that its scripts can send only after asking, which is refused.
 """
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
@@ -13,7 +13,6 @@ from urllib.parse import parse_qs
 import orjson
 
 from tracescore.drift.watch import DriftWatch
-from tracescore.gold.live import LiveAnswers
 from tracescore.model import Result
 from tracescore.net.asgi import Response
 from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
@@ -22,18 +21,20 @@ from tracescore.web.recent import Recent, is_cut
 PATHS = ("/api/baseline", "/api/anchors", "/api/gold")
 HEADER = "x-tracescore"
 MOST_ANCHORS = 1_000
+CountLive = Callable[[Sequence[str]], int]
+"""How many of these answers, by their marks, came in live traces."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Informants:
     """Who knows the answers: what watches for changes, if anything does, the latest results, the traffic seen."""
 
     changes: DriftWatch | None
     recent: Recent
-    live: LiveAnswers
+    live: CountLive
 
 
-async def answer(request: Request, asked: Asked) -> Response:
+async def answer(request: Request, asked: Informants) -> Response:
     """The answer to a request whose token has been checked."""
     if request.path == "/api/anchors":
         return _anchors(request.query, asked.recent)
@@ -60,12 +61,12 @@ async def _posted(request: Request, do: Callable[[Any], dict[str, int]]) -> Resp
         return refused(400, str(error))
 
 
-def _counted(given: Any, live: LiveAnswers) -> dict[str, int]:
+def _counted(given: Any, live: CountLive) -> dict[str, int]:
     """How many answers of a gold run came in live traces."""
     marks = given.get("answers") if isinstance(given, Mapping) else None
     if not isinstance(marks, list) or not all(isinstance(each, str) for each in marks):
         raise ValueError("answers: a list of hashes expected")
-    return {"live": live.count(marks)}
+    return {"live": live(marks)}
 
 
 def _change(asked: Any, changes: DriftWatch) -> int:

@@ -24,7 +24,6 @@ from tracescore import logs
 from tracescore.calibration.labelling import Labelling
 from tracescore.config import WebConfig
 from tracescore.drift.watch import DriftWatch
-from tracescore.gold.live import LiveAnswers
 from tracescore.model import Clock, Measure, Result
 from tracescore.net.asgi import Receive, Response, Scope, Send, respond
 from tracescore.pipeline.ledger import Snapshot
@@ -62,7 +61,7 @@ class Pages:
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
     convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
     `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one; `live`
-    knows which answers came lately.
+    counts the answers that came in live traces lately.
     Raises UsageError when the token cannot be read.
     """
 
@@ -79,7 +78,7 @@ class Pages:
         changes: DriftWatch | None = None,
         labelling: Labelling | None = None,
         gold: Callable[[], Mapping[str, Any]] | None = None,
-        live: LiveAnswers | None = None,
+        live: api.CountLive = lambda _: 0,
     ) -> None:
         self._guard = Guard(settings)
         self._labels = labels.LabelPages(labelling, self._guard.form)
@@ -92,7 +91,7 @@ class Pages:
         self._changes = changes
         self._recent = Recent(settings.keep)
         self._gold = gold
-        self._asked = api.Asked(changes, self._recent, live or LiveAnswers())
+        self._asked = api.Informants(changes, self._recent, live)
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
         )
