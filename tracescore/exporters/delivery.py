@@ -121,12 +121,14 @@ class DeliveryMetrics:
         signals: Sequence[str] = (),
     ) -> None:
         prefix, by = f"tracescore_exporters_{exporter}", ["signal"] if signals else []
-        self._sent = Counter(f"{prefix}_sent", f"{things} acknowledged.", by, registry=registry)
-        self._failed = Counter(f"{prefix}_failed_requests", "Requests not accepted.", by, registry=registry)
-        self._dropped = Counter(
-            f"{prefix}_dropped", f"{things} given up, by reason.", [*by, "reason"], registry=registry
+        self._sent = Counter(f"{prefix}_sent", f"{things} that the destination acknowledged.", by, registry=registry)
+        self._failed = Counter(
+            f"{prefix}_failed_requests", "Requests that the destination did not accept.", by, registry=registry
         )
-        self._waiting = Gauge(f"{prefix}_waiting", "Results not yet delivered or given up.", by, registry=registry)
+        self._dropped = Counter(
+            f"{prefix}_dropped", f"{things} that tracescore gave up on, by reason.", [*by, "reason"], registry=registry
+        )
+        self._waiting = Gauge(f"{prefix}_waiting", "Results on their way to the destination.", by, registry=registry)
         self._reasons = reasons
 
     def queue(self, exporter: str, signal: str = "") -> QueueMetrics:

@@ -34,7 +34,7 @@ class GoldTraffic:
         """`salt` is what all replicas have in common."""
         self._trace_ids, self.runner = GoldTraceIds(salt), runner
         self.live = runner.live if runner is not None else LiveAnswers()
-        about = "Traces of gold requests that were read and not counted as live: taken as answers, or only kept out."
+        about = "Traces of gold requests, not counted as live: read as answers, or kept out."
         self._read = from_zero(registry, "tracescore_gold_traces", about, "use", ("answer", "kept_out"))
 
     def or_gold(self, admits: Callable[[bytes], bool]) -> Callable[[bytes], bool]:

@@ -59,7 +59,7 @@ class Report:
         self._own_keys = {field: {key for one in settings.own for key in getattr(one, field)} for field in FIELDS}
         self._mapped = Counter(
             "tracescore_interactions_own_keys",
-            "Interactions by whether a key of your own (interactions.<field>, or mappings) gave it; a typo never does.",
+            "Interactions by whether one of your keys gave the field; `no` alone hints at a typo.",
             ["field", "found"],
             registry=registry,
         )
@@ -68,7 +68,7 @@ class Report:
                 self._mapped.labels(field, found)
         self._set_aside = Counter(
             "tracescore_interactions_set_aside",
-            "Spans and events of evaluators, and calls to our own judge, which are never read as an app's work.",
+            "Spans and events of evaluators and of the judge, which are never read as an app's work.",
             ["made_by"],
             registry=registry,
         )
@@ -76,7 +76,7 @@ class Report:
             self._set_aside.labels(maker)
         self._empty = Counter(
             "tracescore_interactions_none",
-            "Traces with a GenAI marker that held no interaction when they were read, by why.",
+            "Traces with GenAI spans that held no interaction, by reason.",
             ["reason"],
             registry=registry,
         )
@@ -87,9 +87,7 @@ class Report:
         self._spans = 0
         self._states: Tally[State] = Tally()
         self._silent: Tally[tuple[str, str]] = Tally()
-        self.genai_spans = Counter(
-            "tracescore_interactions_genai_spans", "Spans of a GenAI convention that were read.", registry=registry
-        )
+        self.genai_spans = Counter("tracescore_interactions_genai_spans", "GenAI spans read.", registry=registry)
 
     @property
     def advice(self) -> str:

@@ -32,7 +32,7 @@ class Queue:
         self._queue: deque[Interaction] = deque()
         self._size = self._idle = 0
         self._news, self._closed = anyio.Event(), False
-        about = "Memory of the texts of interactions that wait for the judge."
+        about = "Bytes of texts that wait for the judge; at evaluators.max_pending_size tracescore sheds new ones."
         held = Gauge("tracescore_evaluators_waiting_bytes", about, registry=registry)
         held.set_function(lambda: self._size)
 

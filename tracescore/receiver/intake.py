@@ -298,21 +298,25 @@ class _Metrics:
             return {(wire, value): family.labels(wire, value) for wire in wires for value in values}
 
         self.spans = 0
-        self.requests = counters("requests", "Requests accepted.", "signal", signals)
+        self.requests = counters("requests", "Accepted requests, by signal.", "signal", signals)
         reasons = get_args(RefusalReason)
-        self.refused = counters("refused_requests", "Requests refused.", "reason", reasons)
-        self.unscored = counters("unscored_requests", "Requests passed on and not taken in.", "reason", reasons)
+        self.refused = counters("refused_requests", "Refused requests, by reason.", "reason", reasons)
+        self.unscored = counters(
+            "unscored_requests", "Requests forwarded but not scored, by reason.", "reason", reasons
+        )
         self._received = {
-            "traces": counters("spans", "Spans received in accepted requests."),
-            "logs": counters("log_records", "Log records received in accepted requests."),
+            "traces": counters("spans", "Spans in accepted requests."),
+            "logs": counters("log_records", "Log records in accepted requests."),
         }
         self._rejected = {
-            "traces": counters("rejected_spans", "Spans that do not parse or have no valid ids."),
-            "logs": counters("rejected_log_records", "Log records that do not parse or have no valid trace id."),
+            "traces": counters("rejected_spans", "Rejected spans: they do not parse or have no valid id."),
+            "logs": counters(
+                "rejected_log_records", "Rejected log records: they do not parse or have no valid trace id."
+            ),
         }
         self._admitted = {
-            "traces": counters("admitted_spans", "Spans of traces that sampling may want."),
-            "logs": counters("admitted_log_records", "Log records of traces that sampling may want."),
+            "traces": counters("admitted_spans", "Spans of traces that sampling may choose."),
+            "logs": counters("admitted_log_records", "Log records of traces that sampling may choose."),
         }
 
     def accepted(self, wire: Wire, signal: Signal, split: Split) -> None:

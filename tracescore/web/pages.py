@@ -93,7 +93,7 @@ class Pages:
         self._gold = gold
         self._asked = api.Informants(changes, self._recent, live)
         self._requests = Counter(
-            "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
+            "tracescore_web_requests_total", "Requests to the page, by HTTP status.", ["status"], registry=registry
         )
         for status in STATUSES:
             self._requests.labels(str(status))

@@ -66,13 +66,13 @@ class Forwarder:
         self._calls: dict[str, Any] = {}
         self._requests = Counter(
             "tracescore_exporters_forward_requests",
-            "Requests passed on, by what the destination said.",
+            "Requests forwarded, by outcome at the destination.",
             ["protocol", "outcome"],
             registry=registry,
         )
         self._seconds = Histogram(
             "tracescore_exporters_forward_seconds",
-            "Time until the destination had answered.",
+            "Time until the destination answered.",
             ["protocol"],
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
