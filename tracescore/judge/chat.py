@@ -100,12 +100,8 @@ class Metrics:
     def __init__(self, judge: str, registry: CollectorRegistry) -> None:
         self._judge = judge
         label, by = ["judge"], ["judge", "operation"]
-        self.requests = Counter(
-            "tracescore_judge_requests",
-            "Requests to the judge, by operation and outcome.",
-            [*by, "outcome"],
-            registry=registry,
-        )
+        about = "Requests to the judge, by operation and outcome."
+        self.requests = Counter("tracescore_judge_requests", about, [*by, "outcome"], registry=registry)
         self.tokens = Counter(
             "tracescore_judge_tokens", "Tokens that the judge read and wrote.", [*by, "direction"], registry=registry
         )
@@ -119,18 +115,10 @@ class Metrics:
             buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
             registry=registry,
         )
-        self.repaired = Counter(
-            "tracescore_judge_repaired",
-            "Replies that held more than the JSON and were repaired.",
-            label,
-            registry=registry,
-        )
-        self.estimated = Counter(
-            "tracescore_judge_usage_estimated",
-            "Replies without token counts, whose tokens are estimated.",
-            label,
-            registry=registry,
-        )
+        about = "Replies that held more than the JSON and were repaired."
+        self.repaired = Counter("tracescore_judge_repaired", about, label, registry=registry)
+        about = "Replies without token counts, whose tokens are estimated."
+        self.estimated = Counter("tracescore_judge_usage_estimated", about, label, registry=registry)
         self.circuit = Gauge(
             "tracescore_judge_circuit_state",
             "1 for the state of the judge's circuit breaker.",

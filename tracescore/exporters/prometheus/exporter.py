@@ -29,18 +29,18 @@ MANY_WINDOWS = 3
 """From so many on, the slice `windows` does not count any more."""
 
 _GAUGES: dict[str, tuple[str, str]] = {
-    "ratio": ("mean", "Weighted mean of this process over drift.window; absent below drift.min_count."),
-    "lower_ratio": ("lower", "Lower limit of the mean's 95 % interval at this moment."),
-    "upper_ratio": ("upper", "Upper limit of the mean's 95 % interval at this moment."),
-    "worst_ratio": ("worst", "The mean if everything that could not be scored were bad."),
-    "best_ratio": ("best", "The mean if everything that could not be scored were good."),
+    "ratio": ("mean", "Weighted mean over drift.window, of this process; absent below drift.min_count."),
+    "lower_ratio": ("lower", "Lower limit of the mean's 95 % interval at this moment, of this process."),
+    "upper_ratio": ("upper", "Upper limit of the mean's 95 % interval at this moment, of this process."),
+    "worst_ratio": ("worst", "The mean, of this process, if everything that could not be scored were bad."),
+    "best_ratio": ("best", "The mean, of this process, if everything that could not be scored were good."),
     "effective_scores": (
         "effective_count",
-        "Scores in the window, counted as equally weighted ones; a conversation counts once.",
+        "Scores in the window, of this process, counted as equally weighted ones; a conversation counts once.",
     ),
     "lag1_correlation": (
         "lag1",
-        "Correlation of a score with the one before; far above 0 the interval is too narrow.",
+        "Correlation of a score with the one before, of this process; far above 0 the interval is too narrow.",
     ),
 }
 """Suffix of the metric -> (field of the estimate, help)."""
