@@ -218,7 +218,7 @@ def test_check_probe_says_what_came_and_that_an_empty_answer_is_one(place: Place
         target = f'{{kind: http, url: "{app.url}", contexts: docs}}'
         done = place.run(place.settings(place.gold(target)), "check", "--probe", "FILE")
     assert done.returncode == 0, done.stderr
-    assert f"prices.jsonl: {SIZE} items; the app answers, with 2 contexts, BUT ITS ANSWER IS EMPTY" in done.stdout
+    assert f"prices.jsonl: {SIZE} items; the app answers, with 2 contexts, but its answer is empty" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["http", "trace"])
@@ -246,9 +246,9 @@ def test_beside_a_running_service_an_app_that_starts_traces_of_its_own_is_found_
         probed = place.run(settings, "check", "--probe", "FILE")
         done = place.run(settings, "gold", "run", "-c", "FILE")
     assert probed.returncode == 2
-    assert "no_trace: the service that runs counted 1 of 1 answers as live" in probed.stderr
+    assert "no_trace: the running service counted 1 of 1 answers as live" in probed.stderr
     assert done.returncode == 0, done.stderr
-    assert "tracescore gold run: traceparent: the service that runs counted" in done.stderr
+    assert "tracescore gold run: traceparent: the running service counted" in done.stderr
 
 
 def test_a_target_that_is_down_fails_the_run_and_every_report_says_so(place: Place) -> None:
@@ -271,10 +271,11 @@ def test_pinning_needs_a_good_run(place: Place) -> None:
         pinned = place.run(settings, "gold", "pin", "-c", "FILE")
     assert (other.returncode, other.stderr) == (
         2,
-        "tracescore: gold pin: there is no good run of release 9 of prices yet; tracescore gold run makes one\n",
+        "tracescore: gold pin: prices has no good run of release 9 yet; make one with tracescore gold run\n",
     )
     assert pinned.stdout == (
-        "prices: the reference is release 1.0, 1 run; three make a steadier one: run it again and pin again\n"
+        "prices: the reference is release 1.0, 1 run; "
+        "three runs make a steadier one: run the set again, then pin again\n"
     )
 
 

@@ -55,7 +55,7 @@ REFUSED = 'tracescore_receiver_refused_requests_total{reason="busy"}'
             "content",
             "fail",
             "4 bare_retrieval",
-            "instrument the model client too",
+            "instrument the model client",
         ),
         (
             {COMPLETE: 1, 'tracescore_interactions_total{state="content_not_captured"}': 9},

@@ -137,7 +137,7 @@ async def test_the_page_says_what_has_changed_and_where_to_look() -> None:
     await rig.score()
     page = (await ask(rig.app, "/")).body
     assert "<h2>Changes</h2>" in page
-    assert "What is normal is still being learned" in page
+    assert "tracescore still learns what is normal" in page
     assert "until 2027-01-22 08:00:00 UTC at the earliest" in page
     assert page.count(">learning</span>") == 5
     assert set(re.findall(r">([^<>]*) %</td>", page)) == {"0.0"}, "evidence is never written as 2e-05"
@@ -151,8 +151,8 @@ async def test_the_page_shows_changes_of_the_service_that_was_chosen() -> None:
     await rig.app.export(other)
     await rig.watch.export(other)
     everything, shop = [(await ask(rig.app, "/", query)).body for query in ("", "service=shop")]
-    assert everything.count("Releases by when") == 2
-    assert shop.count("Releases by when") == 1
+    assert everything.count("Releases by first") == 2
+    assert shop.count("Releases by first") == 1
     assert "<b>bank" not in everything
 
 

@@ -129,7 +129,7 @@ def as_row(group: LabelGroup, found: Calibration) -> dict[str, Any]:
 def report(told: Sequence[tuple[LabelGroup, Calibration]]) -> Iterator[str]:
     """What `tracescore calibrate` prints, line by line."""
     if not told:
-        yield "No labels: nothing to compare the judge with."
+        yield "The file holds no labels."
     for group, found in told:
         where = " ".join(label_value(part) for part in (group.service, group.environment, group.context_source) if part)
         judge = f", judge {label_value(group.judge)}" if group.judge else ""
@@ -138,7 +138,7 @@ def report(told: Sequence[tuple[LabelGroup, Calibration]]) -> Iterator[str]:
         )
         yield f"  labelled answers {found.labels} (effective {found.difference.effective_count:.0f})"
         off = found.difference
-        kind = "too kind" if off.lower > 0 else "too strict" if off.upper < 0 else "no difference that is sure"
+        kind = "too kind" if off.lower > 0 else "too strict" if off.upper < 0 else "no certain difference"
         yield f"  judge {found.judge:.3f}, people {found.people:.3f}: off by {_with_limits(off, sign=True)}, {kind}"
         if found.corrected is not None:
             yield f"  corrected mean {_with_limits(found.corrected)}"

@@ -64,7 +64,7 @@ def _table(shown: Mapping[str, Any]) -> Iterator[str]:
     """What `baseline show` prints, line by line."""
     threshold = shown["threshold_days"]
     if not shown["services"]:
-        yield "No scores yet: nothing is watched."
+        yield "No scores yet."
     for service in shown["services"]:
         yield f"{service['service']} ({service['environment']}): {_sentence(service)}"
         yield _HEAD
@@ -93,11 +93,11 @@ def _sentence(service: Mapping[str, Any]) -> str:
 
 def _since(detector: Mapping[str, Any]) -> str:
     if detector["learned_at"] is not None:
-        return f", learned on {_moment(detector['learned_at'])} at the earliest"
+        return f", learned by {_moment(detector['learned_at'])} at the earliest"
     if detector["change_timestamp_seconds"] is None:
         return ""
     return (
-        f", falling since about {_moment(detector['change_timestamp_seconds'])} ({detector['change_scores']:,} scores)"
+        f", dropping since about {_moment(detector['change_timestamp_seconds'])} ({detector['change_scores']:,} scores)"
     )
 
 

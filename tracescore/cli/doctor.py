@@ -61,7 +61,7 @@ def _examined(config: Config, metrics: str | None) -> Iterator[Finding]:
         yield Finding("service", "fail", f"no tracescore answers at {base} ({error})", fix)
         return
     if text.status != 200 or "tracescore_judge_ready" not in reading:
-        yield Finding("service", "fail", f"{base} is no tracescore", "say where its metrics are with --metrics URL")
+        yield Finding("service", "fail", f"{base} is not a tracescore", "say where its metrics are with --metrics URL")
         return
     if ready.status == 200:
         yield Finding("service", "ok", f"answers at {base}")

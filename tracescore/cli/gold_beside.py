@@ -36,7 +36,7 @@ async def counted_as_live(config: Config, answers: Sequence[str | None], since: 
         except UsageError:  # none runs, or one that we may not ask
             return ""
         if leaked(live, len(marks)):
-            return f"the service that runs counted {live} of {len(marks)} answers as live: {ADVICE}"
+            return f"the running service counted {live} of {len(marks)} answers as live: {ADVICE}"
         if time.time() >= until:
             return ""
         await anyio.sleep(_LOOK_EVERY)

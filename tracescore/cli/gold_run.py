@@ -153,7 +153,7 @@ async def probe(config: Config) -> str:
     contexts = len(answered.contexts)
     items = f"{len(runner.gold_set.items)} items; the app answers"
     said = f"{items}, with {contexts} context{'s' * (contexts != 1)}"
-    return said if (answered.answer or "").strip() else f"{said}, BUT ITS ANSWER IS EMPTY"
+    return said if (answered.answer or "").strip() else f"{said}, but its answer is empty"
 
 
 async def _asked(runner: GoldRunner, traces: _Traces | None) -> Interaction:
@@ -173,7 +173,7 @@ async def _asked(runner: GoldRunner, traces: _Traces | None) -> Interaction:
     return answered
 
 
-_OTHER_TRACE = f"the app answered, and its spans came in a trace of their own: {ADVICE}"
+_OTHER_TRACE = f"the app answered, but its spans arrived in another trace: {ADVICE}"
 _SPANS_WITHIN = 5.0
 """Seconds that exporters usually take to send."""
 
@@ -189,7 +189,7 @@ def pin(config: Config, release: str | None) -> str:
     runs = runner.pinnable(release)
     if not runs:
         of = f" of release {release}" if release else ""
-        raise UsageError(f"gold pin: there is no good run{of} of {runner.name} yet; tracescore gold run makes one")
+        raise UsageError(f"gold pin: {runner.name} has no good run{of} yet; make one with tracescore gold run")
     runner.store.refer(runner.name, runs, at=time.time())
     said = f"{runner.name}: the reference is release {runs[0].release}, {len(runs)} run{'s' * (len(runs) > 1)}"
-    return said if len(runs) > 2 else f"{said}; three make a steadier one: run it again and pin again"
+    return said if len(runs) > 2 else f"{said}; three runs make a steadier one: run the set again, then pin again"

@@ -98,7 +98,7 @@ def lines_of(file: Path) -> list[bytes]:
     try:
         return file.read_bytes().splitlines()
     except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"{file}: cannot read it: {error.strerror}") from None
 
 
 def print_json(row: object) -> None:

@@ -69,7 +69,7 @@ def ask(settings: WebConfig, page: str | None, path: str, body: Mapping[str, Any
             return json.loads(content)
     except (OSError, ValueError, HTTPException) as error:
         raise UsageError(
-            f"{base}: no tracescore answers there ({error}); is it running with this configuration?"
+            f"{base}: no tracescore answers there ({error}); does it run with this configuration?"
         ) from None
     raise UsageError(f"{base}: {_reason(status, content)}")
 

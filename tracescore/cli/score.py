@@ -51,7 +51,7 @@ def score(
     if resume and out is None:
         raise UsageError("--resume: name the file to go on with, as --out OUT.jsonl")
     if max_cost is not None and (settings.judge.kind == "embedded" or settings.judge.price is None):
-        raise UsageError("--max-cost: set judge.price; without it nobody knows what is spent")
+        raise UsageError("--max-cost: set judge.price; without it tracescore cannot know the cost")
     refused: list[UsageError] = []
     rows = list(read_rows(lines_of(file), refused.append))
     run = _Run(settings, rows, out, max_cost)

@@ -132,7 +132,7 @@ class GoldRunner:
     async def keep_running(self, stop: anyio.Event) -> None:
         """Runs the set whenever it is due, until `stop`; a run that is cut by it is resumed by the next process."""
         if self.store_path is None:
-            _log.warning('event=gold_in_memory advice="set gold.store or spool.path: results do not survive a restart"')
+            _log.warning('event=gold_in_memory advice="set gold.store or spool.path, or a restart loses the results"')
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._run_when_due)
             await stop.wait()
@@ -242,7 +242,10 @@ class GoldRunner:
         self._refresh()
         _log.log(logging.INFO if run.state == "done" else logging.ERROR, "%s", summary_line(run, self.settings))
         if run.state == "done" and self.fell(run.service):
-            release, advice = logs.plain(run.release), "the page says which items; tracescore gold pin accepts it"
+            release, advice = (
+                logs.plain(run.release),
+                "the page lists the items; tracescore gold pin accepts the change",
+            )
             _log.warning('event=gold_fell gold_set="%s" release="%s" advice="%s"', self.name, release, advice)
 
     def _refer(self, run: Run) -> None:

@@ -144,7 +144,7 @@ class Intake:
     def check_room(self) -> None:
         """Raises Refused when the held traces fill the budget."""
         if not self._sink.room():
-            raise Refused("full", f"no room for more traces at present; send again in {self.retry_after:g} s")
+            raise Refused("full", f"no room for more traces now; send again in {self.retry_after:g} s")
 
     async def accept(self, wire: Wire, signal: Signal, body: bytes, encoding: str = "", json: bool = False) -> int:
         """Takes in one request body and returns how many of its pieces were rejected; raises Refused.
@@ -251,7 +251,9 @@ class Intake:
             for spans, records, kept in _bit_by_bit(split, withheld):
                 await self._sink.take(spans, records, kept)  # a variable would keep its error, and that us
         except SpoolError:  # it has said why, once
-            raise Refused("failed", f"nothing can be written; send again in {self.retry_after:g} s") from None
+            raise Refused(
+                "failed", f"tracescore cannot write the spool; send again in {self.retry_after:g} s"
+            ) from None
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender must not take it for an answer to its data
             logs.defect(_log, error, spans=len(split.spans), log_records=len(split.logs))
             raise Refused("failed", f"internal error; send again in {self.retry_after:g} s") from None

@@ -173,7 +173,7 @@ class FileSpool:
             if group or self._trouble:
                 if ending and time.monotonic() > self._give_up:
                     _log.error(
-                        'event=spool_given_up changes=%d detail="they are made again after a restart"', len(group)
+                        'event=spool_given_up changes=%d detail="tracescore repeats them after a restart"', len(group)
                     )
                     return
                 time.sleep(_RETRY)
@@ -221,7 +221,7 @@ class FileSpool:
         if kind == "damaged":
             self._mend()
         elif self._trouble != kind:
-            _log.error('event=spool_%s detail="%s; senders are told to come back"', kind, error)
+            _log.error('event=spool_%s detail="%s; tracescore asks senders to come back later"', kind, error)
         self._trouble = kind
         self._troubled_since = self._troubled_since or time.monotonic()
         self._tell(
@@ -248,7 +248,7 @@ class FileSpool:
             self._file.mend()
             self._metrics.damaged_rows.inc(self._file.damaged_rows - before)
         except Exception as error:  # noqa: BLE001 - it is tried again with the next group
-            _log.error('event=spool_damaged detail="it cannot be mended: %s"', error)
+            _log.error('event=spool_damaged detail="tracescore cannot repair it: %s"', error)
 
     def _recovered(self) -> None:
         if self._trouble is not None:

@@ -42,7 +42,7 @@ async def answer(request: Request, asked: Informants) -> Response:
         return await _posted(request, lambda given: _counted(given, asked.live))
     changes = asked.changes
     if changes is None:
-        return refused(409, "this process does not watch for changes: drift.detector is false")
+        return refused(409, "this process does not look for drops: drift.detector is false")
     if request.method != "POST":
         return as_json(200, changes.show())
     return await _posted(request, lambda given: {"detectors": _change(given, changes)})

@@ -112,17 +112,21 @@ class Pages:
             response = await self._respond(request)
         except Exception as error:  # noqa: BLE001 - one bad page must not hide the others
             logs.defect(_log, error)
-            response = _message(500, "This page cannot be shown", "It failed inside tracescore; its log says when.")
+            response = _message(
+                500, "tracescore cannot show this page", "tracescore failed; see event=defect in its log."
+            )
         self._requests.labels(str(response.status)).inc()
         safe = replace(response, headers=(*SAFETY, *response.headers))
         await respond(send, safe, with_body=request.method != "HEAD")
 
     async def _respond(self, request: Request) -> Response:
         if not self._guard.host_allowed(request.headers.get("host", "")):
-            return _message(403, "Not under this name", "The page answers to localhost and the address it listens on.")
+            return _message(403, "Wrong host name", "Open the page as localhost, or at the address it listens on.")
         allowed_methods = ("GET", "HEAD", "POST") if request.path in POSTABLE else ("GET", "HEAD")
         if request.method not in allowed_methods:
-            return _message(405, "Only reading", "This address can be read.", (("allow", ", ".join(allowed_methods)),))
+            return _message(
+                405, "Method not allowed", "This address can only be read.", (("allow", ", ".join(allowed_methods)),)
+            )
         if request.path in ASSETS:
             return Response(200, asset(request.path[1:]), ASSETS[request.path])
         if request.path == "/login":
@@ -143,7 +147,7 @@ class Pages:
         try:
             chosen = views.read_filter(query)
         except ValueError as error:
-            return _message(400, "This cannot be shown", f"{error}.")
+            return _message(400, "tracescore cannot show this", f"{error}.")
         values = views.overview(self._recent, self._ledger(), chosen, self._targets)
         silent = views.silent(self._recent.results())
         about = {
@@ -162,8 +166,8 @@ class Pages:
         match = TRACE_PATH.fullmatch(path)
         kept = self._recent.of_trace(match[1].lower()) if match else []
         if not kept:
-            unknown = f"No interaction of this trace is among the last {self._keep:,}, which is what this page keeps."
-            misspelt = "An interaction stands under /interactions/ and the 32 hex digits of its trace id."
+            unknown = f"The page keeps the last {self._keep:,} interactions; none of them is of this trace."
+            misspelt = "The address of an interaction is /interactions/ and the 32 hex digits of its trace id."
             return _message(404, "Nothing here", unknown if match else misspelt)
         values = {"kept": kept, "trace_id": kept[0].result.interaction.trace_id, "targets": self._targets}
         return html(200, page("interaction.html", **values))
@@ -173,13 +177,13 @@ class Pages:
             return await self._labels.show(request)
         given = await labels.read_form(request)
         if given is None:
-            return _message(413, "Too long", "This is no form of this page.")
+            return _message(413, "Too long", "tracescore does not know this form.")
         if not self._guard.form_allowed(given.get("form", "")):
-            return _message(403, "Not from here", "Open /labels again: tracescore has been restarted meanwhile.")
+            return _message(403, "Not from here", "tracescore restarted meanwhile: open /labels again.")
         try:
             await self._labels.take(given)
         except ValueError as error:
-            return _message(400, "This cannot be kept", f"{error}.")
+            return _message(400, "tracescore cannot save this", f"{error}.")
         return html(303, b"", headers=(("location", labels.PATH),))
 
     async def _login(self, request: Request) -> Response:
@@ -193,7 +197,7 @@ class Pages:
         try:
             only_known(given, {"token", "next"}.__contains__)
         except ValueError as error:
-            return _message(400, "This is no login", f"{error}.")
+            return _message(400, "Not a login", f"{error}.")
         target = given.get("next", "/")
         if "token" not in given or not self._guard.token_allowed(given["token"]):
             return _ask_for_token(target, wrong="token" in given)
