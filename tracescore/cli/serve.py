@@ -39,9 +39,10 @@ def serve(
     log_level: Annotated[LogLevel, typer.Option(metavar="LEVEL", help="debug, info, warning, error.")] = LogLevel.info,
 ) -> None:
     """Receive spans over OTLP, score their interactions and publish the scores."""
+    from tracescore.cli.summary import MinuteSummary
     from tracescore.service import Service
 
     logs.to_stderr(logging.getLevelNamesMapping()[log_level.value.upper()])
     overrides = Overrides(otlp_out=otlp_out, http=http, grpc=grpc, metrics=metrics, page=page)
-    service = Service(configured(config, overrides, secrets=True))
+    service = Service(configured(config, overrides, secrets=True), watchers=[MinuteSummary()])
     run_async(partial(until_signal, service.run))
