@@ -5,7 +5,7 @@
 
 What must not be lost goes through the journal, which commits it to the spool before it takes effect.
 Listeners on the inside of the flow start before those outside it and stop after them: nobody sends into a void.
-What was received is exported or counted, also when the process is told to stop.
+What was received is exported or counted, also when the process stops.
 """
 
 import logging

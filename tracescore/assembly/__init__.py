@@ -92,7 +92,7 @@ class Assembly:
         return not self._patterns or any(each.search(span.span) or each.search(span.scope) for each in self._patterns)
 
     def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> None:
-        """Adds pieces. Never refuses: whoever acknowledges them asks for `room` first."""
+        """Adds pieces. Never refuses: the caller asks for `room` before it acknowledges them."""
         self._metrics.count_pieces(len(spans), len(logs), *self._add_pieces(spans, logs, self._clock()))
 
     def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:

@@ -47,7 +47,7 @@ async def run(
     checks: Checks,
     begin: Callable[[int], Callable[[], None]],
 ) -> GoldReport:
-    """One run, compared and reported. `begin` is told how many items there are, and gives what is called for each.
+    """One run, compared and reported. `begin` gets the number of items and returns what to call for each.
 
     UsageError when another process is running the set.
     """

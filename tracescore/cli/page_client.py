@@ -103,7 +103,7 @@ class Fetched(NamedTuple):
 
 
 def fetch(url: str) -> Fetched:
-    """What a listener that needs no token answers; it is told that it is asked by the command line. OSError."""
+    """What a listener that needs no token answers to the command line, which names itself. OSError."""
     scheme, host, path, _, _ = urlsplit(url)
     connection = (HTTPSConnection if scheme == "https" else HTTPConnection)(host, timeout=_SECONDS)
     try:

@@ -124,7 +124,7 @@ class GoldRunner:
             self._asked = frozenset()
 
     def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:
-        """Is shown what was read of a gold trace; whether a run of ours waited for it."""
+        """Is shown what was read of a gold trace; whether a run of this process waited for it."""
         return isinstance(self.target, TraceTarget) and self.target.take(trace_id, interactions)
 
     # ---------------------------------------------------------------- when
@@ -210,7 +210,7 @@ class GoldRunner:
     def _resumable(self, trigger: Trigger) -> Run | None:
         """The newest unfinished run, where what is missing of it can still be added.
 
-        A person who starts a run of an app whose release nobody knows may just have changed it.
+        A person who starts a run of an app of unknown release may just have changed the app.
         """
         if trigger == "hand" and self.schedule.release == "unknown":
             return None

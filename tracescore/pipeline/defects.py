@@ -1,4 +1,4 @@
-"""Items lost to a defect of ours. Each costs itself: it is counted, and what comes behind it goes on."""
+"""Items lost to a defect of tracescore: it counts the item and goes on with the next."""
 
 import logging
 from typing import Literal

@@ -37,7 +37,7 @@ class Queue:
         held.set_function(lambda: self._size)
 
     def room(self) -> Room:
-        """What is left at this moment; whoever waits for an interaction takes one at once."""
+        """What is left at this moment; a waiting task takes an interaction at once."""
         waiting = len(self._queue) - self._idle
         return Room(self._settings.max_pending - waiting, self._settings.max_pending_size - self._size)
 

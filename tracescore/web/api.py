@@ -1,6 +1,6 @@
 """What the command line asks the running service: baselines, and candidates for anchors. JSON in and out.
 
-Whoever may read the page may ask. What changes something also needs a header that no form of another site can send,
+Readers of the page may ask. What changes something also needs a header that no form of another site can send,
 and that its scripts can send only after asking, which is refused.
 """
 

@@ -201,7 +201,7 @@ class Pages:
         target = given.get("next", "/")
         if "token" not in given or not self._guard.token_allowed(given["token"]):
             return _ask_for_token(target, wrong="token" in given)
-        # Only pages of ours are led to: an address from outside could be another site's.
+        # A login leads to pages of tracescore only: another address could be another site's.
         target = _ours(target)
         cookie = f"{COOKIE}={self._guard.cookie}; Path=/; HttpOnly; SameSite=Strict"
         return html(303, b"", headers=(("location", target), ("set-cookie", cookie)))

@@ -31,7 +31,7 @@ Relayed = Literal[OtlpOutcome, "unreachable"]
 """The destination's own words, or no answer."""
 
 MAX_IN_FLIGHT = 128 * 2**20
-"""Bytes of requests under way; beyond them senders are told to come back, as when nobody answers."""
+"""Bytes of requests under way; beyond them tracescore asks senders to come back, as when nobody answers."""
 
 LARGEST_ANSWER, _PIECE = 2**20, 2**16
 """Bytes of an answer that are passed back, and that are read at a time."""
