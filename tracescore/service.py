@@ -5,7 +5,7 @@
 
 What must not be lost goes through the journal, which commits it to the spool before it takes effect.
 Listeners on the inside of the flow start before those outside it and stop after them: nobody sends into a void.
-What was received is exported or counted, also when the process is told to stop.
+What was received is exported or counted, also when the process stops.
 """
 
 import logging
@@ -24,7 +24,7 @@ from tracescore.config import Config
 from tracescore.drift import build_watch
 from tracescore.drift.family import Population
 from tracescore.exporters import Exporter, build_exporters, build_hold
-from tracescore.exporters.prometheus.exposition import Health, metrics_app
+from tracescore.exporters.prometheus.exposition import Health, Scrapes, metrics_app
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.gold.traffic import build_gold
 from tracescore.gold.view import view
@@ -85,7 +85,7 @@ class Service:
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
-        self.health = Health(stuck=self.spool.stuck)
+        self.health, self.scrapes = Health(stuck=self.spool.stuck), Scrapes(registry, clock)
         parts = Parts(self.assembly, deduplication, self.ledger, self.queue, self.exporters, self.hold, epochs)
         self.journal = Journal(self.spool, config, parts, defects, steady)
 
@@ -110,7 +110,7 @@ class Service:
         if self.labelling:
             self.labelling.open()
         await self.journal.resume(self.reader)
-        metrics, net = metrics_app(self.registry, self.health), self.net
+        metrics, net = metrics_app(self.registry, self.health, self.scrapes), self.net
         async with AsyncExitStack() as outlasting:
             await outlasting.enter_async_context(serving(metrics, scrape, Connections("metrics", net)))
             await outlasting.enter_async_context(serving(self.pages, page, Connections("page", net)))
@@ -149,6 +149,7 @@ class Service:
             changes=self.drift,
             labelling=self.labelling,
             gold=partial(view, self.gold.runner) if self.gold.runner else None,
+            live=self.gold.live.count,
         )
 
     def _gold_fell(self, population: Population) -> bool:

@@ -62,17 +62,25 @@ class Assembly:
         self._heap: list[tuple[float, bytes]] = []  # when to look at an open trace
         self._open_bytes = self._closed_bytes = 0
         for name, meaning, read in (
-            ("open_traces", "Traces waiting for more spans.", lambda: len(self._open)),
-            ("open_bytes", "Bytes held for them; at assembly.max_held senders must wait.", lambda: self._open_bytes),
-            ("kept_traces", "Closed traces kept to be read again with late spans.", lambda: len(self._closed)),
-            ("kept_bytes", "Bytes held for them.", lambda: self._closed_bytes),
-            ("remembered_traces", "Closed traces of which only ids are known.", lambda: len(self._memory)),
+            ("open_traces", "Traces that wait for more spans.", lambda: len(self._open)),
+            (
+                "open_bytes",
+                "Bytes of spans in open traces; at assembly.max_held tracescore asks senders to come back later.",
+                lambda: self._open_bytes,
+            ),
+            ("kept_traces", "Closed traces kept in case late spans arrive.", lambda: len(self._closed)),
+            ("kept_bytes", "Bytes of spans in kept traces.", lambda: self._closed_bytes),
+            (
+                "remembered_traces",
+                "Closed traces of which tracescore remembers only the ids.",
+                lambda: len(self._memory),
+            ),
         ):
             Gauge(f"tracescore_assembly_{name}", meaning, registry=registry).set_function(read)
 
     @property
     def open_traces(self) -> int:
-        """Traces waiting for more spans."""
+        """Traces that wait for more spans."""
         return len(self._open)
 
     def room(self) -> bool:
@@ -84,7 +92,7 @@ class Assembly:
         return not self._patterns or any(each.search(span.span) or each.search(span.scope) for each in self._patterns)
 
     def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> None:
-        """Adds pieces. Never refuses: whoever acknowledges them asks for `room` first."""
+        """Adds pieces. Never refuses: the caller asks for `room` before it acknowledges them."""
         self._metrics.count_pieces(len(spans), len(logs), *self._add_pieces(spans, logs, self._clock()))
 
     def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:
@@ -275,21 +283,23 @@ class _Metrics:
             family = Counter(f"tracescore_assembly_{name}", meaning, [label], registry=registry)
             return {value: family.labels(value) for value in values}
 
-        self._spans = counter("spans", "Spans of admitted traces taken in, repeats included.")
-        self._logs = counter("log_records", "Log records of admitted traces taken in, repeats included.")
-        self._duplicate_spans = counter("duplicate_spans", "Spans with an id that had come before in their trace.")
-        self._duplicate_logs = counter("duplicate_log_records", "Log records that had come before in their trace.")
-        self._read = counter("read_spans", "Spans handed on in a trace, each counted once.")
-        self._dropped = counters("dropped_traces", "Traces closed and not handed on.", "reason", "no_marker")
-        self._dropped_spans = counters("dropped_spans", "Spans of dropped traces.", "reason", "no_marker")
-        self._closed = counters("closed_traces", "Traces closed, by what closed them.", "closed_by", *CLOSED_BY)
-        self.waiting = Gauge(
-            "tracescore_assembly_waiting_spans", "Spans in open traces that have not been read.", registry=registry
+        self._spans = counter("spans", "Spans of admitted traces, duplicates included.")
+        self._logs = counter("log_records", "Log records of admitted traces, duplicates included.")
+        self._duplicate_spans = counter("duplicate_spans", "Spans that arrived before with the same id.")
+        self._duplicate_logs = counter("duplicate_log_records", "Log records that arrived before.")
+        self._read = counter("read_spans", "Spans in traces that were read, each counted once.")
+        self._dropped = counters(
+            "dropped_traces", "Traces closed without being read, by reason.", "reason", "no_marker"
         )
-        self.reopened = counter("reopened_traces", "Traces opened again by news after they were closed.")
+        self._dropped_spans = counters("dropped_spans", "Spans in dropped traces, by reason.", "reason", "no_marker")
+        self._closed = counters("closed_traces", "Closed traces, by what closed them.", "closed_by", *CLOSED_BY)
+        self.waiting = Gauge(
+            "tracescore_assembly_waiting_spans", "Spans in open traces, not read yet.", registry=registry
+        )
+        self.reopened = counter("reopened_traces", "Closed traces that late spans opened again.")
         self.evictions = counters(
             "evictions",
-            "Closed traces whose spans, or whose remembered ids, were let go early for want of memory.",
+            "Closed traces that left memory early because it was full: their spans, or their ids.",
             "what",
             *("spans", "ids"),
         )

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import typer
@@ -18,14 +18,24 @@ if TYPE_CHECKING:
 
 _SECONDS = 10
 
+
+class Listens(Protocol):
+    """The settings of a listener."""
+
+    @property
+    def listen(self) -> str:
+        """HOST:PORT."""
+        ...
+
+
 PageUrl = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Where the page of the service is, when the configuration does not tell."),
+    typer.Option(metavar="URL", help="Where the page of the service is, if not where the configuration says."),
 ]
 
 
-def address(settings: WebConfig, page: str | None) -> str:
-    """Base URL of the page: `page` where it is given, else where the configuration has it listen.
+def address(settings: Listens, page: str | None, option: str = "--page", setting: str = "web.listen") -> str:
+    """Base URL of a listener: `page`, as `option` gives it, or where the configuration has it listen.
 
     UsageError when that is any free port.
     """
@@ -33,11 +43,11 @@ def address(settings: WebConfig, page: str | None) -> str:
 
     if page is not None:
         if not page.startswith(("http://", "https://")):
-            raise UsageError(f"--page: a URL such as http://127.0.0.1:9465 expected; got {page!r}")
+            raise UsageError(f"{option}: a URL such as http://127.0.0.1:9465 expected; got {page!r}")
         return page.rstrip("/")
     host, port = host_port(settings.listen)
     if port == 0:
-        raise UsageError("web.listen is any free port: say where the page is with --page URL")
+        raise UsageError(f"{setting} is any free port: say where it is with {option} URL")
     host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - where all addresses listen, this does
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
@@ -59,7 +69,7 @@ def ask(settings: WebConfig, page: str | None, path: str, body: Mapping[str, Any
             return json.loads(content)
     except (OSError, ValueError, HTTPException) as error:
         raise UsageError(
-            f"{base}: no tracescore answers there ({error}); is it running with this configuration?"
+            f"{base}: no tracescore answers there ({error}); does it run with this configuration?"
         ) from None
     raise UsageError(f"{base}: {_reason(status, content)}")
 
@@ -82,3 +92,23 @@ def _reason(status: int, content: bytes) -> str:
         return str(json.loads(content)["error"])
     except (ValueError, KeyError, TypeError):
         return f"answered {status}; is it a tracescore page of this version?"
+
+
+class Fetched(NamedTuple):
+    """What a listener answered: status, body, and its `Date` header, empty where it sent none."""
+
+    status: int
+    body: bytes
+    date: str
+
+
+def fetch(url: str) -> Fetched:
+    """What a listener that needs no token answers to the command line, which names itself. OSError."""
+    scheme, host, path, _, _ = urlsplit(url)
+    connection = (HTTPSConnection if scheme == "https" else HTTPConnection)(host, timeout=_SECONDS)
+    try:
+        connection.request("GET", path, headers={"user-agent": "tracescore-doctor"})
+        response = connection.getresponse()
+        return Fetched(response.status, response.read(), response.headers.get("date", ""))
+    finally:
+        connection.close()

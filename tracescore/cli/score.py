@@ -37,24 +37,22 @@ def score(
     config: ConfigPath = None,
     out: Annotated[
         Optional[Path],  # noqa: UP045 - typer reads the annotation at run time
-        typer.Option("--out", "-o", metavar="OUT.jsonl", help="Where the rows go, instead of standard output."),
+        typer.Option("--out", "-o", metavar="OUT.jsonl", help="Write the rows here instead of to standard output."),
     ] = None,
     *,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the rows that OUT.jsonl has, score the others.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the rows that OUT.jsonl already has.")] = False,
     max_cost: Annotated[
         Optional[float],  # noqa: UP045
-        typer.Option("--max-cost", metavar="MONEY", min=0.0, help="Ask no more once so much is spent, by judge.price."),
+        typer.Option("--max-cost", metavar="MONEY", min=0.0, help="Send no more requests after this, by judge.price."),
     ] = None,
 ) -> None:
-    """Scores a file of questions and answers: one JSON line in, the same with its scores out."""
+    """Score a file of questions and answers: one JSON line in, the same line with its scores out."""
     logs.to_stderr(logging.WARNING)
     settings = configured(config)
     if resume and out is None:
         raise UsageError("--resume: name the file to go on with, as --out OUT.jsonl")
     if max_cost is not None and (settings.judge.kind == "embedded" or settings.judge.price is None):
-        raise UsageError("--max-cost: set judge.price; without it nobody knows what is spent")
+        raise UsageError("--max-cost: set judge.price; without it tracescore cannot know the cost")
     refused: list[UsageError] = []
     rows = list(read_rows(lines_of(file), refused.append))
     run = _Run(settings, rows, out, max_cost)

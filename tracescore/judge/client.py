@@ -59,7 +59,7 @@ class OpenAIJudge:
         self._recognise_embedder()
         self._drops = Counter(
             "tracescore_judge_dropped",
-            "Verdicts and claims in replies that did not count, and those that were missing.",
+            "Verdicts and claims in replies that did not count or were missing, by reason.",
             ["judge", "reason"],
             registry=registry,
         )

@@ -34,28 +34,34 @@ class Metrics:
         label, by = ["judge"], ["judge", "operation"]
         self.requests = Counter(
             "tracescore_judge_requests",
-            "Requests to the judge, by how they ended.",
+            "Requests to the judge, by operation and outcome.",
             [*by, "outcome"],
             registry=registry,
         )
         self.tokens = Counter(
-            "tracescore_judge_tokens", "Tokens read and written by the judge.", [*by, "direction"], registry=registry
+            "tracescore_judge_tokens", "Tokens that the judge read and wrote.", [*by, "direction"], registry=registry
         )
         self.cost = Counter(
-            "tracescore_judge_cost", "Money spent, in the currency of judge.price.", by, registry=registry
+            "tracescore_judge_cost", "Cost of the judge, in the currency of judge.price.", by, registry=registry
         )
         self.seconds = Histogram(
             "tracescore_judge_request_duration_seconds",
-            "Time of one request, waiting for a free slot excluded.",
+            "Duration of a request to the judge, without waiting for a free slot.",
             by,
             buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
             registry=registry,
         )
         self.repaired = Counter(
-            "tracescore_judge_repaired", "Replies with more in them than the JSON asked for.", label, registry=registry
+            "tracescore_judge_repaired",
+            "Replies that held more than the JSON and were repaired.",
+            label,
+            registry=registry,
         )
         self.estimated = Counter(
-            "tracescore_judge_usage_estimated", "Replies without token counts.", label, registry=registry
+            "tracescore_judge_usage_estimated",
+            "Replies without token counts, whose tokens are estimated.",
+            label,
+            registry=registry,
         )
         self.circuit = Gauge(
             "tracescore_judge_circuit_state",

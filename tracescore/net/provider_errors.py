@@ -65,10 +65,10 @@ class ProviderError:
             ("rate_limited", "too many requests or tokens", status == 429),
             # 409: a lock that is held, as the SDK has it
             ("unreachable", "the server has a problem", status == 409 or is_transient(status)),
-            ("unfit", "not let in; check {section}.api_key", status in {401, 403} or _NO_KEY.search(said)),
+            ("unfit", "access denied; check {section}.api_key", status in {401, 403} or _NO_KEY.search(said)),
             (
                 "unfit",
-                "not there; check {section}.base_url and .model",
+                "not found; check {section}.base_url and .model",
                 _is_elsewhere(status) or _NO_MODEL.search(said),
             ),
         ):

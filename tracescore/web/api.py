@@ -1,11 +1,12 @@
 """What the command line asks the running service: baselines, and candidates for anchors. JSON in and out.
 
-Whoever may read the page may ask. What changes something also needs a header that no form of another site can send,
+Readers of the page may ask. What changes something also needs a header that no form of another site can send,
 and that its scripts can send only after asking, which is refused.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -17,28 +18,55 @@ from tracescore.net.asgi import Response
 from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
 from tracescore.web.recent import Recent, is_cut
 
-PATHS = ("/api/baseline", "/api/anchors")
+PATHS = ("/api/baseline", "/api/anchors", "/api/gold")
 HEADER = "x-tracescore"
 MOST_ANCHORS = 1_000
+CountLive = Callable[[Sequence[str]], int]
+"""How many of these answers, by their marks, came in live traces."""
 
 
-async def answer(request: Request, changes: DriftWatch | None, recent: Recent) -> Response:
+@dataclass(frozen=True, slots=True)
+class Informants:
+    """Who knows the answers: what watches for changes, if anything does, the latest results, the traffic seen."""
+
+    changes: DriftWatch | None
+    recent: Recent
+    live: CountLive
+
+
+async def answer(request: Request, asked: Informants) -> Response:
     """The answer to a request whose token has been checked."""
     if request.path == "/api/anchors":
-        return _anchors(request.query, recent)
+        return _anchors(request.query, asked.recent)
+    if request.path == "/api/gold":
+        return await _posted(request, lambda given: _counted(given, asked.live))
+    changes = asked.changes
     if changes is None:
-        return refused(409, "this process does not watch for changes: drift.detector is false")
+        return refused(409, "this process does not look for drops: drift.detector is false")
     if request.method != "POST":
         return as_json(200, changes.show())
+    return await _posted(request, lambda given: {"detectors": _change(given, changes)})
+
+
+async def _posted(request: Request, do: Callable[[Any], dict[str, int]]) -> Response:
+    """What `do` makes of the JSON that was sent; it raises ValueError for what is wrong with it."""
     if HEADER not in request.headers:
-        return refused(403, f"the header {HEADER} is missing: use `tracescore baseline`")
+        return refused(403, f"the header {HEADER} is missing: use the command line of tracescore")
     body = await request.body()
     if body is None:
         return refused(413, f"at most {LARGEST_BODY} bytes")
     try:
-        return as_json(200, {"detectors": _change(orjson.loads(body), changes)})
+        return as_json(200, do(orjson.loads(body)))
     except ValueError as error:  # orjson's is one
         return refused(400, str(error))
+
+
+def _counted(given: Any, live: CountLive) -> dict[str, int]:
+    """How many answers of a gold run came in live traces."""
+    marks = given.get("answers") if isinstance(given, Mapping) else None
+    if not isinstance(marks, list) or not all(isinstance(each, str) for each in marks):
+        raise ValueError("answers: a list of hashes expected")
+    return {"live": live(marks)}
 
 
 def _change(asked: Any, changes: DriftWatch) -> int:

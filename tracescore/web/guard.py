@@ -21,7 +21,7 @@ class Guard:
             hmac.new(self._token, b"tracescore page cookie", hashlib.sha256).hexdigest() if self._token else ""
         )
         self.form = secrets.token_hex(16)
-        """Stands in every form of ours that changes something; no page of another site can read it."""
+        """Part of every form that changes something; no page of another site can read it."""
 
     def host_allowed(self, header: str) -> bool:
         """False when a page of another site made its own name point to this machine (DNS rebinding)."""
