@@ -11,6 +11,8 @@ MEASURE_NAMES: Mapping[Measure, str] = {
     "answer_relevancy": "Answer relevancy",
     "completeness": "Completeness",
     "faithfulness": "Faithfulness",
+    "context_precision": "Context precision",
+    "context_recall": "Context recall",
     "answer_correctness": "Answer correctness",
 }
 
@@ -19,6 +21,8 @@ MEASURE_MEANINGS: Mapping[Measure, str] = {
     "compares them with the one that was asked; the embedded judge looks at question and answer.",
     "completeness": "Does the answer cover every part of what was asked?",
     "faithfulness": "Does every claim of the answer stand in the passages it was given?",
+    "context_precision": "Did retrieval rank first what a right answer needs? A missing passage cannot be seen here.",
+    "context_recall": "Do the passages say what the reference says?",
     "answer_correctness": "Does the answer say what the reference says?",
 }
 
@@ -52,6 +56,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "implausible": STATE_MEANINGS["implausible"],
     "app_error": STATE_MEANINGS["app_error"],
     "no_reference": "there is no reference answer to compare with",
+    "no_ranking": "the passages come from a tool or a prompt, and no retrieval ranked them",
     "unsupported_language": "the judge does not read this script, or not these languages together",
     "judge_unreachable": "the judge did not answer",
     "judge_timeout": "the judge did not answer in time",
