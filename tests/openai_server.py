@@ -267,7 +267,20 @@ def _claims(request: Request) -> dict[str, Any]:
     return {"claims": [{"from": row["id"], "text": row["text"]} for row in rows], "without": []}
 
 
+def _useful(request: Request) -> dict[str, Any]:
+    wanted = words(request.data["reference"] or request.data["question"])
+    rows = []
+    for row in request.data["passages"]:
+        best = max(_END.split(row["text"]), key=lambda sentence: len(wanted & words(sentence)))
+        useful = len(wanted & words(best)) >= 0.3 * len(wanted)
+        verdict = "useful" if useful else "not_useful"
+        rows.append({"id": row["id"], "quote": best if useful else "", "verdict": verdict})
+    return {"verdicts": rows}
+
+
 def _verdicts(request: Request) -> dict[str, Any]:
+    if request.prompt == "verify_usefulness":
+        return _useful(request)
     vocabulary = Vocabulary[request.prompt.removeprefix("verify_").upper()]
     sentences = [s for text in request.data["evidence"] for s in _END.split(text) if s.strip()]
     rows = [_verdict(row, sentences, vocabulary) for row in request.data["statements"]]

@@ -59,6 +59,14 @@ class ScriptedSession:
         assert len(words) == len(statements)
         return tuple(word if isinstance(word, Verdict | None) else Verdict(word, f"shows {word}") for word in words)
 
+    async def usefulness(
+        self, passages: Sequence[str], question: str, answer: str, reference: str = ""
+    ) -> tuple[Verdict | None, ...]:
+        self.asked.append(("usefulness", (tuple(passages), question, answer, reference)))
+        words = _told(self._verdicts.get(Vocabulary.USEFULNESS), "USEFULNESS")
+        assert len(words) == len(passages)
+        return tuple(word if isinstance(word, Verdict | None) else Verdict(word, f"shows {word}") for word in words)
+
 
 def _told(answer, operation):
     if answer is None:

@@ -38,7 +38,7 @@ STAGES: dict[str, set[str]] = {
     "spool": set(),
     "drift": {"exporters", "spool"},
     "calibration": {"drift", "exporters", "spool"},
-    "gold": {"exporters", "spool"},
+    "gold": {"drift", "exporters", "spool"},
     "pipeline": {
         *("assembly", "embedder", "evaluators", "exporters", "gold", "interactions", "judge", "otlp"),
         *("redaction", "sampling", "spool"),

@@ -31,8 +31,7 @@ def cosine(a: ArrayLike, b: ArrayLike) -> float | None:
 def answer_relevancy(question_vector: ArrayLike, generated_vectors: ArrayLike, noncommittal: bool) -> float | None:
     """Mean cosine of the question, shape (d,), and those generated from the answer, (n, d), clipped to [0, 1].
 
-    0 when the answer is noncommittal; None when there is no generated question or a vector has no length. Source:
-    RAGAS answer relevancy.
+    0 when the answer is noncommittal; None without a generated question or a vector of length 0. Source: RAGAS.
     """
     cosines = [cosine(vector, question_vector) for vector in np.asarray(generated_vectors, dtype=np.float64)]
     known = [c for c in cosines if c is not None]
@@ -52,9 +51,7 @@ def completeness(credits: Sequence[float]) -> float | None:
 
 
 def faithfulness(supported: float, claims: float) -> float | None:
-    """Supported claims over claims submitted (not over verdicts returned); None without claims.
-
-    `supported` is the sum of their credits where these are graded.
+    """Supported claims (the sum of their credits) over claims submitted, not over verdicts returned; None without any.
 
     Raises ValueError unless 0 <= supported <= claims. Source: RAGAS faithfulness.
     """
@@ -63,19 +60,25 @@ def faithfulness(supported: float, claims: float) -> float | None:
     return supported / claims if claims else None
 
 
-def coverage(covered: float, claims: float) -> float | None:
-    """Claims of a reference that the answer makes, over all of the reference's; None without claims.
+def average_precision(useful: Sequence[bool]) -> float | None:
+    """Mean precision at the useful passages, best rank first; 0 where none is useful, None for no passage.
 
-    Raises ValueError unless 0 <= covered <= claims. The recall of answer correctness.
+    Source: RAGAS context precision, without its 1e-10 in the denominator.
     """
+    hits = [rank for rank, each in enumerate(useful, 1) if each]
+    precisions = [found / rank for found, rank in enumerate(hits, 1)] or [0.0]
+    return math.fsum(precisions) / len(precisions) if useful else None
+
+
+def coverage(covered: float, claims: float) -> float | None:
+    """Claims of a reference that are made elsewhere over all of its claims; see `faithfulness`."""
     return faithfulness(covered, claims)
 
 
 def f_beta(tp: float, fp: float, fn: float, beta: float = 1.0) -> float | None:
-    """F measure of claims: beta > 1 favours recall. None when there is nothing to compare (all are 0).
+    """F measure of claims: beta > 1 favours recall, its sign nothing. None when there is nothing to compare.
 
-    Only beta^2 matters, so its sign does not. Raises ValueError for negative counts and for a beta that is not a
-    finite number. Source: van Rijsbergen's F; RAGAS answer correctness.
+    Raises ValueError for negative counts, and a beta that is no finite number. Source: van Rijsbergen; RAGAS.
     """
     if min(tp, fp, fn) < 0:
         raise ValueError(f"counts are not negative; got tp={tp}, fp={fp}, fn={fn}")

@@ -19,9 +19,8 @@ AttributeValue = Any
 
 Attributes = Mapping[str, AttributeValue]
 
+
 # ---------------------------------------------------------------- what arrives
-
-
 class RawSpan(NamedTuple):  # made for every span: a frozen dataclass takes three times as long
     """A span as it came over the wire: ids read, the rest still bytes. Empty `parent_span_id`: a root.
 
@@ -63,8 +62,6 @@ class RawTrace:
 
 
 # ---------------------------------------------------------------- decoded telemetry
-
-
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
     """An OpenTelemetry span event."""
@@ -162,6 +159,7 @@ class Interaction:
     "answer", "contexts") whose text is truncated, redacted or partial and must not be scored. `instrumentation` is name
     and version of its scope, `slices` the bounded extra dimensions (route, tenant, turn). `weight` is 1 / probability
     of being scored, by the rule `rule`. `reference` and `required` (the parts that an answer must have) are gold's.
+    `rankings`: the places in `contexts` of what each of several retrievals found, the best first.
     """
 
     trace_id: str
@@ -188,6 +186,7 @@ class Interaction:
     attributes: Attributes = field(default_factory=dict)
     weight: float = 1.0
     rule: str = "default"
+    rankings: tuple[tuple[int, ...], ...] = ()
 
     @property
     def key(self) -> str:
@@ -203,13 +202,15 @@ class Interaction:
 
 # ---------------------------------------------------------------- evaluations
 
-Measure = Literal["answer_relevancy", "completeness", "faithfulness", "answer_correctness"]
+Measure = Literal[
+    "answer_relevancy", "completeness", "faithfulness", "context_precision", "context_recall", "answer_correctness"
+]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
-LiveMeasure = Literal["answer_relevancy", "completeness", "faithfulness"]
+LiveMeasure = Literal["answer_relevancy", "completeness", "faithfulness", "context_precision"]
 """The measures that need no reference, and so can run on live traffic."""
 LIVE_MEASURES: tuple[LiveMeasure, ...] = get_args(LiveMeasure)
 
-SkipReason = Literal[Lacking, "no_reference", "unsupported_language"]
+SkipReason = Literal[Lacking, "no_reference", "no_ranking", "unsupported_language"]
 """The interaction does not hold what the measure reads, or the judge cannot read it: outcome `skipped`."""
 
 FailReason = Literal[
@@ -257,16 +258,17 @@ def outcome_of(reason: Reason) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing a score is made of: a generated question, a required part or a claim, with its verdict.
+    """One thing a score is made of: a generated question, a required part, a claim or a passage, with its verdict.
 
-    `credit` is what it counts (a cosine, 1 / 0.5 / 0); `quote` is the evidence, checked to stand in it.
+    `credit` is what it counts (a cosine, 1 / 0.5 / 0), `quote` checked evidence, from context number `passage`, from 0.
     """
 
-    kind: Literal["question", "part", "claim", "reference_claim"]
+    kind: Literal["question", "part", "claim", "reference_claim", "passage"]
     text: str
     verdict: str = ""
     quote: str = ""
     credit: float | None = None
+    passage: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

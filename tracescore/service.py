@@ -22,6 +22,7 @@ from prometheus_client import CollectorRegistry
 from tracescore.calibration.labelling import build_labelling
 from tracescore.config import Config
 from tracescore.drift import build_watch
+from tracescore.drift.diagnosis import GoldCause
 from tracescore.drift.family import Population
 from tracescore.exporters import Exporter, build_exporters, build_hold
 from tracescore.exporters.prometheus.exposition import Health, Scrapes, metrics_app
@@ -152,8 +153,8 @@ class Service:
             live=self.gold.live.count,
         )
 
-    def _gold_fell(self, population: Population) -> bool:
-        return self.gold.runner is not None and self.gold.runner.fell(population[0])
+    def _gold_fell(self, population: Population) -> GoldCause | None:
+        return self.gold.runner.fell(population[0]) if self.gold.runner else None
 
     async def _evaluate_gold(self, interaction: Interaction) -> Result:
         return await self.scorer.score(self.redactor.interaction(interaction), self.scorer.gold_evaluators)

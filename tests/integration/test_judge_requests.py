@@ -42,7 +42,7 @@ def server() -> Iterator[OpenAIServer]:
         (LIVE_MEASURES, 5, 4),
         (("answer_relevancy", "completeness"), 3, 2),
         (("answer_relevancy",), 1, 1),
-        (MEASURES, 8, 6),
+        (MEASURES, 10, 8),
     ],
 )
 @pytest.mark.parametrize("history", [(), (Message("user", "Can items be returned?"),)])

@@ -10,11 +10,10 @@ from typing import Annotated, Any
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from tracescore.config import Config, OtlpExporterConfig
+from tracescore.config import DEFAULT_MEASURES, Config, OtlpExporterConfig
 from tracescore.config.file import load, parse
 from tracescore.config.types import Secret, Section, host_port, is_loopback
 from tracescore.errors import ConfigError, UsageError
-from tracescore.model import MEASURES
 
 BAD: dict[str, tuple[str, list[str]]] = {
     "a value out of range": (
@@ -75,7 +74,12 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "a measure that does not exist": (
         "measures: [faithfullness]\n",
-        ["f.yaml:1: measures[0]: must be 'answer_relevancy', 'completeness' or 'faithfulness'; got 'faithfullness'"],
+        [
+            (
+                "f.yaml:1: measures[0]: must be 'answer_relevancy', 'completeness', 'faithfulness' or "
+                "'context_precision'; got 'faithfullness'"
+            )
+        ],
     ),
     "a gold set without a way to the app": (
         "gold:\n  set: faq.yaml\n",
@@ -138,8 +142,8 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "measures: []\n",
         [
             (
-                "f.yaml:1: measures: at least one of answer_relevancy, completeness, faithfulness expected; "
-                "got an empty list"
+                "f.yaml:1: measures: at least one of answer_relevancy, completeness, faithfulness, context_precision "
+                "expected; got an empty list"
             )
         ],
     ),
@@ -256,8 +260,8 @@ BAD: dict[str, tuple[str, list[str]]] = {
             "f.yaml:4: web.listen: port 4318 is already used by receiver.http.listen; choose another",
             "f.yaml:5: web.keep: must be greater than or equal to 1; got 0",
             (
-                "f.yaml:6: measures: at least one of answer_relevancy, completeness, faithfulness expected; "
-                "got an empty list"
+                "f.yaml:6: measures: at least one of answer_relevancy, completeness, faithfulness, context_precision "
+                "expected; got an empty list"
             ),
         ],
     ),
@@ -293,8 +297,8 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "drift: {targets: {faithfulnes: 0.8}}\n",
         [
             (
-                "f.yaml:1: drift.targets.faithfulnes: must be 'answer_relevancy', 'completeness', 'faithfulness' or "
-                "'answer_correctness'; got 'faithfulnes'"
+                "f.yaml:1: drift.targets.faithfulnes: must be 'answer_relevancy', 'completeness', 'faithfulness', "
+                "'context_precision', 'context_recall' or 'answer_correctness'; got 'faithfulnes'"
             )
         ],
     ),
@@ -302,8 +306,8 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "drift: {targets: {faithfulnes: null}}\n",
         [
             (
-                "f.yaml:1: drift.targets.faithfulnes: must be 'answer_relevancy', 'completeness', 'faithfulness' or "
-                "'answer_correctness'; got 'faithfulnes'"
+                "f.yaml:1: drift.targets.faithfulnes: must be 'answer_relevancy', 'completeness', 'faithfulness', "
+                "'context_precision', 'context_recall' or 'answer_correctness'; got 'faithfulnes'"
             ),
             "f.yaml:1: drift.targets.faithfulnes: must be a valid number; got null",
         ],
@@ -536,7 +540,8 @@ def test_a_partial_mapping_changes_only_what_it_names(setting: str) -> None:
 def test_targets_that_are_not_named_stay_and_null_takes_one_away() -> None:
     config = parse("drift: {targets: {faithfulness: 0.9, completeness: null}}\n", "f.yaml")
     assert config.drift.targets == {"answer_relevancy": 0.5, "faithfulness": 0.9}
-    assert parse("drift: {targets: {answer_correctness: 0.7}}\n", "f.yaml").drift.targets.keys() == set(MEASURES)
+    targets = parse("drift: {targets: {answer_correctness: 0.7}}\n", "f.yaml").drift.targets
+    assert targets.keys() == {*DEFAULT_MEASURES, "answer_correctness"}
 
 
 def test_units_are_read() -> None:

@@ -214,6 +214,8 @@ def test_a_file_that_is_not_there_is_refused() -> None:
 # ---------------------------------------------------------------- patterns
 
 ALL = set(NAMES)
+THREE = ALL - {"context_precision"}
+"""What is watched unless context_precision is measured."""
 REST = {name: ALL - {name} for name in NAMES}
 
 
@@ -222,7 +224,11 @@ REST = {name: ALL - {name} for name in NAMES}
     [
         ([], ALL, {}, "none"),
         (["answer_relevancy"], REST["answer_relevancy"], {}, "prompting"),
-        (["answer_relevancy"], {"completeness", "faithfulness"}, {}, "prompting"),
+        (["answer_relevancy"], {"completeness", "faithfulness"}, {}, "unclear"),
+        (["answer_relevancy"], {"completeness", "faithfulness", "context_precision"}, {}, "prompting"),
+        (["context_precision"], set(), {}, "retrieval"),
+        (["context_precision", "faithfulness", "answered"], set(), {}, "retrieval"),
+        (["faithfulness"], {"answer_relevancy", "context_precision"}, {}, "fabrication"),
         (["answer_relevancy"], {"completeness"}, {}, "unclear"),
         (["completeness"], {"answer_relevancy"}, {}, "truncation"),
         (["completeness_multipart"], {"answer_relevancy"}, {}, "truncation"),
@@ -234,13 +240,26 @@ REST = {name: ALL - {name} for name in NAMES}
         (["answered", "faithfulness"], ALL, {}, "unclear"),
         (["completeness", "answer_relevancy"], ALL, {}, "unclear"),
         (["faithfulness"], ALL, {"judge": True}, "judge"),
-        ([], {"faithfulness"}, {"gold_fell": True}, "stale_context"),
-        ([], set(), {"gold_fell": True}, "unclear"),
+        ([], {"faithfulness"}, {"gold": "unmeasured"}, "stale_context"),
+        ([], set(), {"gold": "unmeasured"}, "unclear"),
+        ([], {"faithfulness"}, {"gold": "retriever_misses"}, "retriever_misses"),
+        ([], {"faithfulness"}, {"gold": "truncation"}, "truncation"),
     ],
 )
 def test_a_pattern_is_what_moved_and_what_provably_did_not(moved, flat, more, pattern) -> None:
     assert diagnose(moved, flat, ALL, **({"judge": False} | more)) == pattern
     assert pattern in PATTERNS
+
+
+@pytest.mark.parametrize(
+    ("moved", "flat", "pattern"),
+    [
+        (["answer_relevancy"], {"completeness", "faithfulness"}, "prompting"),
+        (["faithfulness"], {"answer_relevancy"}, "fabrication_or_retrieval"),
+    ],
+)
+def test_without_context_precision_the_words_stay_what_they_were(moved, flat, pattern) -> None:
+    assert diagnose(moved, flat, THREE, judge=False) == pattern
 
 
 def test_what_is_not_measured_is_not_asked_about() -> None:

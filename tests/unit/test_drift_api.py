@@ -10,12 +10,11 @@ from prometheus_client import CollectorRegistry
 
 from tests.results import NOW
 from tests.web_results import LEDGER, ask, result
-from tracescore.config import Config, WebConfig
+from tracescore.config import DEFAULT_MEASURES, Config, WebConfig
 from tracescore.config.types import Secret
 from tracescore.drift.watch import DriftWatch
 from tracescore.gold.live import LiveAnswers, mark
 from tracescore.interactions import content_switch
-from tracescore.model import LIVE_MEASURES
 from tracescore.web.pages import Pages
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +25,7 @@ OURS = {"x-tracescore": "1"}
 class Rig:
     def __init__(self, *, watched: bool = True, web: WebConfig | None = None) -> None:
         config, registry = Config(), CollectorRegistry()
-        args = (config.drift, config.sampling, LIVE_MEASURES, lambda: NOW)
+        args = (config.drift, config.sampling, DEFAULT_MEASURES, lambda: NOW)
         self.watch = DriftWatch(registry, *args) if watched else None
         self.app = Pages(
             web or WebConfig(), lambda: LEDGER, lambda: NOW, registry,

@@ -14,13 +14,13 @@ from prometheus_client import CollectorRegistry
 
 from tests.results import NOW, SettableClock, interaction
 from tests.states import reread
-from tracescore.config import SamplingConfig
+from tracescore.config import DEFAULT_MEASURES, SamplingConfig
 from tracescore.config.drift import BaselineConfig, DriftConfig
 from tracescore.drift.anchors import Anchors
 from tracescore.drift.baseline import DAY
 from tracescore.drift.family import MOST_POPULATIONS
 from tracescore.drift.watch import DriftWatch
-from tracescore.model import LIVE_MEASURES, Interaction, Result, Score
+from tracescore.model import Interaction, Result, Score
 
 pytestmark = pytest.mark.anyio
 
@@ -38,8 +38,8 @@ class App:
 
     def watching(self, targets: Mapping[str, float] = MappingProxyType({}), **settings) -> DriftWatch:
         """Measures that are not named in `targets` have none."""
-        settings["targets"] = dict.fromkeys(LIVE_MEASURES) | targets
-        args = (DriftConfig(**settings), SamplingConfig(), LIVE_MEASURES, self.clock)
+        settings["targets"] = dict.fromkeys(DEFAULT_MEASURES) | targets
+        args = (DriftConfig(**settings), SamplingConfig(), DEFAULT_MEASURES, self.clock)
         return DriftWatch(self.registry, *args)
 
     async def answer(

@@ -295,20 +295,27 @@ async def test_a_negative_similarity_counts_zero() -> None:
 
 # ---------------------------------------------------------------- which interactions are scored
 
+RANKED = {"context_source": "retrieval"}
+NO_REFERENCE = dict.fromkeys(("context_recall", "answer_correctness"), "no_reference")
+OF_CONTEXTS = ("faithfulness", "context_precision", "context_recall")
+OF_ANSWERS = ("answer_relevancy", "completeness", "faithfulness", "answer_correctness")
+
 
 @pytest.mark.parametrize(
     ("fields", "skips"),
     [
-        ({}, {"answer_correctness": "no_reference"}),
-        ({"reference": "R."}, {}),
+        (RANKED, NO_REFERENCE),
+        (RANKED | {"reference": "R."}, {}),
+        ({"reference": "R."}, {"context_precision": "no_ranking"}),
+        ({"context_source": "tool", "reference": "R."}, {"context_precision": "no_ranking"}),
         ({"state": "app_error"}, dict.fromkeys(MEASURES, "app_error")),
         ({"state": "no_question", "question": None}, dict.fromkeys(MEASURES, "no_question")),
         ({"question": " "}, dict.fromkeys(MEASURES, "no_question")),
-        ({"state": "no_answer", "answer": None}, dict.fromkeys(MEASURES, "no_answer")),
-        ({"answer": "", "reference": "R."}, {}),
+        (RANKED | {"state": "no_answer", "answer": None, "reference": "R."}, dict.fromkeys(OF_ANSWERS, "no_answer")),
+        (RANKED | {"answer": "", "reference": "R."}, {}),
         (
             {"state": "no_contexts", "contexts": ()},
-            {"faithfulness": "no_contexts", "answer_correctness": "no_reference"},
+            dict.fromkeys(OF_CONTEXTS, "no_contexts") | {"answer_correctness": "no_reference"},
         ),
         (
             {"state": "content_not_captured", "question": None, "answer": None, "contexts": ()},
@@ -316,19 +323,19 @@ async def test_a_negative_similarity_counts_zero() -> None:
         ),
         (
             {"state": "truncated", "unusable": frozenset({"contexts"}), "reference": "R."},
-            {"faithfulness": "truncated"},
+            dict.fromkeys(OF_CONTEXTS, "truncated"),
         ),
         (
             {"state": "partial_contexts", "unusable": frozenset({"contexts"}), "reference": "R."},
-            {"faithfulness": "partial_contexts"},
+            dict.fromkeys(OF_CONTEXTS, "partial_contexts"),
         ),
         (
-            {"state": "redacted", "unusable": frozenset({"answer"}), "reference": "R."},
-            dict.fromkeys(MEASURES, "redacted"),
+            RANKED | {"state": "redacted", "unusable": frozenset({"answer"}), "reference": "R."},
+            dict.fromkeys(OF_ANSWERS, "redacted"),
         ),
         (
-            {"state": "truncated", "unusable": frozenset({"answer"}), "reference": "R."},
-            dict.fromkeys(MEASURES, "truncated"),
+            RANKED | {"state": "truncated", "unusable": frozenset({"answer"}), "reference": "R."},
+            dict.fromkeys(OF_ANSWERS, "truncated"),
         ),
     ],
 )

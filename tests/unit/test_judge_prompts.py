@@ -93,13 +93,14 @@ def test_version_2_shows_two_or_three_short_examples_that_can_be_read_one_of_the
         [json.loads(row) for row in re.findall(rf"^{word}: (.*)$", shown, re.MULTILINE)] for word in ("Data", "Reply")
     )
     assert len(data) == len(replies)
-    statements = len(data[0].get("statements", ()))
+    statements = len(data[0].get("statements", data[0].get("passages", ())))
     assert 2 <= max(len(data), statements) <= 3
     for given, reply in zip(data, replies, strict=True):
         assert list(reply) == prompt.schema["required"]
         for row in reply.get("verdicts", ()):
             assert list(row) == prompt.schema["properties"]["verdicts"]["items"]["required"]
-            assert all(piece in "\n".join(given["evidence"]) for piece in row["quote"].split(" ... "))
+            evidence = given.get("evidence") or [passage["text"] for passage in given["passages"]]
+            assert all(piece in "\n".join(evidence) for piece in row["quote"].split(" ... "))
     assert prompt.examples
 
 
@@ -114,8 +115,9 @@ RELEASED = {
     "verify_coverage": "22ae2e640a99",
     "verify_precision": "1220c32dc7d4",
     "verify_recall": "6a0de99fabe7",
+    "verify_usefulness": "117033ff1469",
 }
-"""Of what version 0.1.0 sent; of `claims`, of all but the form of the reply."""
+"""Of what version 0.1.0 sent; of `claims`, of all but the form of the reply. It did not ask about usefulness."""
 SECOND = {
     "reverse_questions": ("2", "47876ce90550"),
     "required_parts": ("2", "6da55f007328"),
@@ -124,6 +126,7 @@ SECOND = {
     "verify_coverage": ("2", "25476bcfa1e8"),
     "verify_precision": ("2", "767831480b22"),
     "verify_recall": ("2", "9ca7256f4830"),
+    "verify_usefulness": ("2", "0e1929208cb2"),
 }
 
 

@@ -230,7 +230,7 @@ async def test_the_lowest_scores_of_each_measure_lead_to_their_interactions() ->
         ("measure=completeness", 200, "Completeness"),
         ("measure=completeness&service=shop", 200, "shop"),
         ("service=nobody", 200, "No score yet for this service"),
-        ("measure=coverage", 400, "measure is one of answer_relevancy, completeness, faithfulness, answer_correctness"),
+        ("measure=coverage", 400, f"measure is one of {', '.join(MEASURES)}"),
         ("measure=completeness&measure=faithfulness", 400, "one measure and one service"),
         ("colour=red", 400, "measure and service can be chosen; got 'colour'"),
         ("service=" + "x" * 300, 400, "at most 255 characters"),

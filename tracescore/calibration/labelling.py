@@ -29,7 +29,7 @@ from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.exporters import Continuing
 from tracescore.exporters.prometheus.families import gauge
 from tracescore.exporters.prometheus.label_values import label_value
-from tracescore.model import EVALUATOR_VERSION, LIVE_MEASURES, Clock, Interaction, LiveMeasure, Result, Score
+from tracescore.model import EVALUATOR_VERSION, Clock, Interaction, LiveMeasure, Result, Score
 from tracescore.spool.state import Persisted, StateCodec
 
 T = TypeVar("T")
@@ -190,7 +190,7 @@ class Labelling(Continuing):
         states = [([state], count) for state, count in self.counts().items()]
         yield gauge("tracescore_drift_labels", "Answers drawn for a label, by state.", ["state"], states)
         found = [(group, made) for group, sample in self.samples().items() if (made := calibrate(sample))]
-        for measure in LIVE_MEASURES:
+        for measure in ANSWERS:
             yield from families(measure, [(group, made) for group, made in found if group.measure == measure])
 
     def state(self) -> LabelsState:
@@ -231,7 +231,7 @@ def _group(result: Result, score: Score) -> LabelGroup:
 
 
 def _live(score: Score) -> LiveMeasure:
-    return next(measure for measure in LIVE_MEASURES if measure == score.measure)
+    return next(measure for measure in ANSWERS if measure == score.measure)
 
 
 def _draw(result: Result, scores: Sequence[Score], ratio: float) -> Drawn:
@@ -281,7 +281,7 @@ def _shown(told: Interaction, scores: Sequence[Score]) -> dict[str, Any]:
 def _measures_asked(drawn: Drawn) -> list[LiveMeasure]:
     """The measures that people are asked about."""
     known = drawn.facts["measures"]
-    return [measure for measure in LIVE_MEASURES if measure in known and not known[measure]["blank"]]
+    return [measure for measure in ANSWERS if measure in known and not known[measure]["blank"]]
 
 
 def _blanks(drawn: Drawn) -> dict[str, Any]:

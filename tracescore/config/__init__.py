@@ -39,7 +39,10 @@ from tracescore.config.sampling import DEFAULT_RULE, SamplingConfig, SamplingRul
 from tracescore.config.spool import SpoolConfig
 from tracescore.config.types import Duration, Section
 from tracescore.config.web import WebConfig
-from tracescore.model import LIVE_MEASURES, LiveMeasure
+from tracescore.model import LiveMeasure
+
+DEFAULT_MEASURES: tuple[LiveMeasure, ...] = ("answer_relevancy", "completeness", "faithfulness")
+"""What runs unless `measures` says otherwise: context_precision costs one more call of the judge."""
 
 
 class Config(Section):
@@ -51,7 +54,7 @@ class Config(Section):
     interactions: InteractionsConfig = InteractionsConfig()
     redaction: RedactionConfig = RedactionConfig()
     sampling: SamplingConfig = SamplingConfig()
-    measures: tuple[LiveMeasure, ...] = Field(default=LIVE_MEASURES, strict=False)
+    measures: tuple[LiveMeasure, ...] = Field(default=DEFAULT_MEASURES, strict=False)
     """What tracescore scores on live traffic."""
     judge: JudgeConfig = EmbeddedJudgeConfig()
     embedder: EmbedderConfig = MiniLMEmbedderConfig()

@@ -32,6 +32,8 @@ class PromptFiles(Section):
     """Claims of the answer against the reference."""
     verify_recall: PathBesideFile | None = None
     """Claims of the reference against the answer."""
+    verify_usefulness: PathBesideFile | None = None
+    """Passages by what a right answer needs."""
 
     @property
     def paths(self) -> Mapping[str, str]:

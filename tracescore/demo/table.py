@@ -9,9 +9,10 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from tracescore.config import DEFAULT_MEASURES
 from tracescore.demo.questions import KIND_NAMES, KINDS, AnswerKind
 from tracescore.demo.tally import EXPECTED_LOW, DemoTally, KindScores
-from tracescore.model import LIVE_MEASURES, Evaluation, Measure, Result, Score
+from tracescore.model import Evaluation, Measure, Result, Score
 
 RECENT = 8
 """Answers listed below the table."""
@@ -113,7 +114,9 @@ class DemoTable:
             kinds.append(None)
         for kind in kinds:
             row = self._tally.row(kind)
-            cells = [_mean(row, measure, low=EXPECTED_LOW.get(kind or "good") == measure) for measure in LIVE_MEASURES]
+            cells = [
+                _mean(row, measure, low=EXPECTED_LOW.get(kind or "good") == measure) for measure in DEFAULT_MEASURES
+            ]
             table.add_row(KIND_NAMES[kind] if kind else "your own", str(row.answers), *cells)
         return table
 
@@ -123,7 +126,7 @@ class DemoTable:
             table.add_column(heading, justify="right")
         for name, result in reversed(self._recent):
             question = Text(printable(result.interaction.question or "-"))
-            table.add_row(name, question, *(_value(result, measure) for measure in LIVE_MEASURES))
+            table.add_row(name, question, *(_value(result, measure) for measure in DEFAULT_MEASURES))
         return table
 
 

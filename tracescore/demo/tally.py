@@ -4,8 +4,9 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tracescore.config import DEFAULT_MEASURES
 from tracescore.demo.questions import KIND_NAMES, AnswerKind
-from tracescore.model import LIVE_MEASURES, Measure, Result
+from tracescore.model import Measure, Result
 
 MARGIN = 0.2
 """How far the mean of a flawed kind has to lie below that of the good answers."""
@@ -46,7 +47,7 @@ class DemoTally:
 
     def row(self, kind: AnswerKind | None) -> KindScores:
         """What is known of one kind."""
-        values = {measure: found for measure in LIVE_MEASURES if (found := self._scores.get((kind, measure)))}
+        values = {measure: found for measure in DEFAULT_MEASURES if (found := self._scores.get((kind, measure)))}
         return KindScores(
             self._answers.get(kind, 0),
             {measure: math.fsum(scores) / len(scores) for measure, scores in values.items()},

@@ -13,20 +13,29 @@ Pattern = Literal[
     "judge",
     "prompting",
     "truncation",
+    "retrieval",
+    "fabrication",
     "fabrication_or_retrieval",
     "stale_context",
+    "retriever_misses",
     "abstaining",
     "unclear",
 ]
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
+
+GoldCause = Literal["stale_context", "retriever_misses", "truncation", "unclear", "unmeasured"]
+"""Why answers to a gold set have become less correct; `unmeasured` where nothing tells what its passages say."""
 
 ADVICE: Mapping[Pattern, str] = {
     "none": "tracescore sees no change.",
     "judge": "The judge scores the anchors lower than before: check its model, prompts and provider, not the app.",
     "prompting": "Answers miss the question, but are complete and faithful: check the prompt.",
     "truncation": "Answers are to the point but leave parts out: check output limits, and prompts that stop early.",
+    "retrieval": "Passages that a right answer needs rank lower or are lost: check the retriever and its index.",
+    "fabrication": "Answers claim what their passages do not say, and retrieval is as before: check the model.",
     "fabrication_or_retrieval": "Answers claim what their passages do not say: check retrieval, then the model.",
     "stale_context": "Answers keep to their passages and are still wrong: check how fresh the passages are.",
+    "retriever_misses": "The passages lack what right answers need: check the index, and how many you retrieve.",
     "abstaining": "More answers evade the question: check for retrieval that finds nothing, and guard rails.",
     "unclear": "Several measures moved, or too few scores rule the others out: read the lowest interactions first.",
 }
@@ -74,39 +83,60 @@ def _variance(sums: Sums, baseline: float) -> float:
     return max(0.0, (sums.squares + ends) / n - mean**2 * sums.scores / n) / n
 
 
-_ALL: frozenset[Name] = frozenset(("answer_relevancy", "completeness", "faithfulness", "answered"))
+_ALL: frozenset[Name] = frozenset(("answer_relevancy", "completeness", "faithfulness", "answered", "context_precision"))
 
 
 class _Rule(NamedTuple):
-    """What must have moved, at least one of it and nothing else, and what must provably not have."""
+    """What may have moved, at least one of it and nothing else, and what must provably not have, where it is watched.
+
+    `needs` must have moved, and `watches` must be watched.
+    """
 
     moved: frozenset[Name]
     flat: frozenset[Name]
+    needs: frozenset[Name] = frozenset()
+    watches: frozenset[Name] = frozenset()
 
 
+_CONTEXT: frozenset[Name] = frozenset(("context_precision",))
 _RULES: Mapping[Pattern, _Rule] = {
+    "retrieval": _Rule(_ALL | {"completeness_multipart"}, frozenset(), needs=_CONTEXT),
     "prompting": _Rule(frozenset(("answer_relevancy",)), _ALL - {"answer_relevancy", "answered"}),
     "truncation": _Rule(frozenset(("completeness", "completeness_multipart")), frozenset(("answer_relevancy",))),
+    "fabrication": _Rule(frozenset(("faithfulness",)), _CONTEXT | {"answer_relevancy"}, watches=_CONTEXT),
     "fabrication_or_retrieval": _Rule(frozenset(("faithfulness",)), frozenset(("answer_relevancy",))),
     "abstaining": _Rule(frozenset(("answered",)), frozenset()),
 }
 
 
 def diagnose(
-    moved: Collection[Name], flat: Collection[Name], watched: Iterable[Name], *, judge: bool, gold_fell: bool = False
+    moved: Collection[Name],
+    flat: Collection[Name],
+    watched: Iterable[Name],
+    *,
+    judge: bool,
+    gold: GoldCause | None = None,
 ) -> Pattern:
     """The one pattern that fits. `watched` is what is measured at all: nothing is asked of the rest.
 
-    `judge`: it was the judge that moved. `gold_fell`: answers to the gold set have become less correct.
+    `judge`: it was the judge that moved. `gold`: why answers to the gold set have become less correct, if they have.
     """
     if judge:
         return "judge"
-    if gold_fell and not moved:
-        return "stale_context" if "faithfulness" in flat else "unclear"
+    if gold and not moved:
+        return _by_gold(gold, flat)
     if not moved:
         return "none"
     known = set(watched)
     for pattern, rule in _RULES.items():
-        if set(moved) <= rule.moved and rule.flat & known <= set(flat):
+        fits = rule.needs <= set(moved) <= rule.moved and rule.watches <= known
+        if fits and rule.flat & known <= set(flat):
             return pattern
     return "unclear"
+
+
+def _by_gold(gold: GoldCause, flat: Collection[Name]) -> Pattern:
+    """What a fall on the gold set says while live traffic, which has no references, looks as before."""
+    if gold != "unmeasured":
+        return gold
+    return "stale_context" if "faithfulness" in flat else "unclear"

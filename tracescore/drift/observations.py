@@ -14,7 +14,9 @@ from pydantic import PositiveFloat, PositiveInt
 
 from tracescore.model import Evaluation, LiveMeasure, Measure, Result, Score
 
-Name = Literal["answer_relevancy", "completeness", "faithfulness", "answered", "completeness_multipart"]
+Name = Literal[
+    "answer_relevancy", "completeness", "faithfulness", "answered", "completeness_multipart", "context_precision"
+]
 """What is watched. `answered` is the share of answers that do not evade their question; relevancy and completeness
 are of those alone, as zeros of evasions would hide a fall; `completeness_multipart` of questions with several parts."""
 NAMES: tuple[Name, ...] = get_args(Name)
@@ -27,6 +29,7 @@ MEASURES: Mapping[Name, LiveMeasure] = {
     "faithfulness": "faithfulness",
     "answered": "answer_relevancy",
     "completeness_multipart": "completeness",
+    "context_precision": "context_precision",
 }
 """The measure that each is read from."""
 
@@ -59,6 +62,8 @@ def kind_scores(result: Result) -> dict[DetectorKind, float]:
     evades = _evades(found)
     if evades is not None and "answer_relevancy" in found:
         told[DetectorKind("answered", "baseline")] = float(not evades)
+    if "context_precision" in scores:  # of the passages, whatever the answer made of them
+        told[DetectorKind("context_precision", "baseline")] = scores["context_precision"]
     if not evades:
         for name in ("answer_relevancy", "completeness", "faithfulness"):
             if name in scores:

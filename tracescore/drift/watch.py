@@ -18,7 +18,7 @@ from tracescore.config import SamplingConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.drift.anchors import VERDICTS, Anchors, AnchorsState, DriftVerdict
 from tracescore.drift.detector import Detector
-from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, Pattern, diagnose, difference
+from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, GoldCause, Pattern, diagnose, difference
 from tracescore.drift.family import Family, FamilyState, Population, Watched
 from tracescore.drift.observations import MEASURES, NAMES, Against, DetectorKind, Name
 from tracescore.exporters import Continuing
@@ -32,8 +32,8 @@ _SERVICE = ("judge", "service_name", "deployment_environment")
 LABELS = (*_SERVICE, "detector", "measure", "against")
 _WEEK = 7 * 86_400.0
 
-GoldFell = Callable[[Population], bool]
-"""Whether answers of a service to the gold set have become less correct."""
+GoldFell = Callable[[Population], GoldCause | None]
+"""Why answers of a service to the gold set have become less correct; None where they have not."""
 
 
 class _Detected(NamedTuple):
@@ -66,7 +66,7 @@ class DriftWatch(Continuing):
         measures: Sequence[Measure],
         clock: Clock,
         anchors: Anchors | None = None,
-        gold_fell: GoldFell = lambda _: False,
+        gold_fell: GoldFell = lambda _: None,
     ) -> None:
         self._settings, self._clock = settings, clock
         self.family = Family(settings, sampling, measures)
@@ -140,8 +140,7 @@ class DriftWatch(Continuing):
         moved = [kind.name for kind in told if kind.against == "baseline"]
         since = min((when.onset for when in told.values()), default=self._clock() - _WEEK)
         flat = [name for name, each in baselines.items() if name not in moved and self._is_flat(each, since)]
-        fell = self._gold_fell(population)
-        return diagnose(moved, flat, baselines, judge=verdict == "judge", gold_fell=fell)
+        return diagnose(moved, flat, baselines, judge=verdict == "judge", gold=self._gold_fell(population))
 
     def _is_flat(self, detector: Detector, since: float) -> bool:
         found = difference(detector, since)

@@ -15,6 +15,8 @@ from tracescore.evaluators.against_reference import ReferenceSimilarity, Referen
 from tracescore.evaluators.answer_correctness import AnswerCorrectness
 from tracescore.evaluators.answer_relevancy import AnswerRelevancy
 from tracescore.evaluators.completeness import Completeness
+from tracescore.evaluators.context_precision import ContextPrecision
+from tracescore.evaluators.context_recall import ContextRecall
 from tracescore.evaluators.eligibility import skip_reason
 from tracescore.evaluators.faithfulness import Faithfulness
 from tracescore.judge.operations import Judge, Session
@@ -59,6 +61,8 @@ EVALUATORS: Mapping[Measure, Callable[[EvaluatorsConfig, Embedder | None], Evalu
     "answer_relevancy": _answer_relevancy,
     "completeness": lambda _settings, _embedder: Completeness(),
     "faithfulness": lambda settings, _embedder: Faithfulness(settings.questions),
+    "context_precision": lambda _settings, _embedder: ContextPrecision(),
+    "context_recall": lambda _settings, _embedder: ContextRecall(),
     "answer_correctness": _answer_correctness,
 }
 """Evaluators by measure."""

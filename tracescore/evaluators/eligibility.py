@@ -10,6 +10,8 @@ READS: Mapping[Measure, tuple[str, ...]] = {
     "answer_relevancy": ("question", "answer"),
     "completeness": ("question", "answer"),
     "faithfulness": ("question", "answer", "contexts"),
+    "context_precision": ("question", "contexts"),
+    "context_recall": ("question", "contexts", "reference"),
     "answer_correctness": ("question", "answer", "reference"),
 }
 """The fields of an Interaction that each measure reads."""
@@ -35,7 +37,8 @@ def skip_reason(interaction: Interaction, measure: Measure) -> SkipReason | None
             return interaction.state if hidden else _MISSING[field]  # type: ignore[return-value]
         if field in interaction.unusable:
             return _damage(interaction, field)
-    return None
+    ranked = measure != "context_precision" or interaction.context_source == "retrieval"
+    return None if ranked else "no_ranking"
 
 
 def _absent(interaction: Interaction, field: str) -> bool:

@@ -6,6 +6,7 @@ import math
 from functools import partial
 
 from tracescore import formulas
+from tracescore.evaluators.grounding import grounded
 from tracescore.judge.operations import Session, Vocabulary
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
 from tracescore.runtime import gather_pair
@@ -15,8 +16,9 @@ class Faithfulness:
     """Claims of the answer that the contexts support, over all claims submitted; a graded one counts its credit.
 
     `details["contradicted"]` is the share of claims that the contexts contradict, `details["windows"]` how many
-    different parts of them claims were judged against: 1 where the judge reads all of them at once, and
-    `details["uncovered"]` how many sentences of the answer the judge passed over, asked again or not. An answer
+    different parts of them claims were judged against: 1 where the judge reads all of them at once,
+    `details["traceable"]` the share of claims that are supported with words of a passage, and `details["uncovered"]`
+    how many sentences of the answer the judge passed over, asked again or not. An answer
     that evades claims nothing about the world and is Unscored(`abstained`); whether it evades is the same question,
     asked once, that answer_relevancy asks, so `n` should be the same.
     """
@@ -40,10 +42,7 @@ class Faithfulness:
         if not claims:
             return Unscored(self.measure, "no_claims")
         verdicts = await session.verify(claims, contexts, Vocabulary.SUPPORT, question)
-        items = tuple(
-            Item("claim", claim, verdict.value, verdict.quote, verdict.credit) if verdict else Item("claim", claim)
-            for claim, verdict in zip(claims, verdicts, strict=True)
-        )
+        items = grounded("claim", claims, verdicts, interaction.contexts)
         windows = len({verdict.window for verdict in verdicts if verdict})
         return self._of(items, {"windows": windows, "uncovered": claims.uncovered})
 
@@ -59,5 +58,6 @@ class Faithfulness:
         value = formulas.faithfulness(supported, count)
         if value is None:
             return Unscored(self.measure, "no_claims")
-        details = {"contradicted": contradicted / count, "claims": count, **beside}
+        traceable = sum(item.verdict == "supported" and item.passage is not None for item in items) / count
+        details = {"contradicted": contradicted / count, "traceable": traceable, "claims": count, **beside}
         return Score(self.measure, value, items=items, details=details)

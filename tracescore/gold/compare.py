@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, fsum, log2
 
+from tracescore.drift.diagnosis import GoldCause
 from tracescore.formulas import mcnemar_p, sign_flip_p
 from tracescore.gold.results import GOLD_MEASURES, GoldMeasure, ItemOutcome, Run
 
@@ -22,17 +23,22 @@ RIGHT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class MeasureChange:
-    """Of one measure, over the `pairs` items that both sides have: means, their difference, and its one-sided p."""
+    """Of one measure, over the `pairs` items that both sides have: means, their difference, and its one-sided ps."""
 
     before: float
     after: float
     difference: float
     p: float
+    rise_p: float
     pairs: int
 
     def fell(self, tolerance: float) -> bool:
         """Whether it is a fall, rather than chance or nothing worth mentioning."""
         return self.p < P_LIMIT and self.difference < -tolerance
+
+    def rose(self, tolerance: float) -> bool:
+        """Whether it is a rise, by the same rule."""
+        return self.rise_p < P_LIMIT and self.difference > tolerance
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,28 @@ class Comparison:
         """Exact McNemar test, one-sided."""
         worse = sum(flip.worse for flip in self.flips)
         return mcnemar_p(worse, len(self.flips) - worse)
+
+    def fell(self, measure: GoldMeasure, tolerance: float) -> bool:
+        """Whether the measure, where both sides have it, has fallen."""
+        return measure in self.changes and self.changes[measure].fell(tolerance)
+
+    def cause(self, tolerance: float) -> GoldCause | None:
+        """Why answers have become less correct, from what else has moved on the same items; None where they have not.
+
+        A stale passage contradicts the reference, one that is missing leaves it unsupported, and where the passages
+        are as good as before the answers leave out what they say.
+        """
+        if not (self.fell("factual", tolerance) or self.fell("answer_correctness", tolerance)):
+            return None
+        if "context_recall" not in self.changes:
+            return "unmeasured"
+        if self.fell("faithfulness", tolerance):
+            return "unclear"
+        if self.changes["context_contradicted"].rose(tolerance):
+            return "stale_context"
+        if self.fell("context_recall", tolerance):
+            return "retriever_misses"
+        return "truncation" if self.fell("completeness", tolerance) else "unclear"
 
 
 def compare(run: Run, references: Sequence[Run], name: str) -> Comparison | None:
@@ -104,4 +132,5 @@ def _change(pairs: Sequence[tuple[ItemOutcome, float, float]]) -> MeasureChange:
     after = fsum(item.weight * new for item, _, new in pairs) / total
     # Means of three carry rounding errors that would count as differences.
     differences = [round(new - old, 9) for _, old, new in pairs]
-    return MeasureChange(before, after, after - before, sign_flip_p(differences, weights), len(pairs))
+    fall_p, rise_p = sign_flip_p(differences, weights), sign_flip_p([-each for each in differences], weights)
+    return MeasureChange(before, after, after - before, fall_p, rise_p, len(pairs))

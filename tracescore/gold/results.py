@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
+from tracescore import formulas
 from tracescore.formulas import gaffke_interval, weighted_mean
-from tracescore.model import Score, Unscored
+from tracescore.model import Measure, Score, Unscored
 
 GoldMeasure = Literal[
     "answer_correctness",
@@ -17,15 +18,18 @@ GoldMeasure = Literal[
     "answer_relevancy",
     "completeness",
     "faithfulness",
+    "context_precision",
+    "context_recall",
+    "context_contradicted",
 ]
-"""`factual`, `similarity` and `reference_coverage` (of its claims) are parts of answer_correctness."""
+"""`factual`, `similarity` and `reference_coverage` (of its claims) are parts of answer_correctness;
+`context_contradicted`, the share of the reference's claims that the passages contradict, is one of context_recall."""
 GOLD_MEASURES: tuple[GoldMeasure, ...] = get_args(GoldMeasure)
-_PARTS: Mapping[str, GoldMeasure] = {
-    "factual": "factual",
-    "similarity": "similarity",
-    "coverage": "reference_coverage",
+_PARTS: Mapping[Measure, Mapping[str, GoldMeasure]] = {
+    "answer_correctness": {"factual": "factual", "similarity": "similarity", "coverage": "reference_coverage"},
+    "context_recall": {"contradicted": "context_contradicted"},
 }
-"""Detail of answer_correctness -> the measure it is here."""
+"""Details of a measure -> the measures they are here."""
 COUNTS = ("tp", "fp", "fn")
 
 GoldOutcome = Literal["scored", "unscored", "unanswered"]
@@ -71,9 +75,8 @@ def values_of(evaluations: Iterable[Score | Unscored]) -> dict[GoldMeasure, floa
     for each in evaluations:
         if isinstance(each, Score):
             values[each.measure] = each.value
-            if each.measure == "answer_correctness":
-                parts = {name: each.details[part] for part, name in _PARTS.items() if part in each.details}
-                values |= {name: min(1.0, max(0.0, value)) for name, value in parts.items()}
+            parts = _PARTS.get(each.measure, {}).items()
+            values |= {name: formulas.clip(each.details[part]) for part, name in parts if part in each.details}
     return values
 
 

@@ -13,6 +13,7 @@ import anyio.to_thread
 
 from tracescore import logs
 from tracescore.config.gold import GoldConfig
+from tracescore.drift.diagnosis import GoldCause
 from tracescore.errors import ConfigError, UsageError
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
@@ -80,13 +81,15 @@ class GoldRunner:
         self._seen: deque[tuple[str, str, float]] = deque(maxlen=MOST_RELEASES)
         self.schedule = Schedule(settings, None, [], clock())
 
-    def fell(self, service: str) -> bool:
-        """Whether the newest run found the answers of this service less correct than the pinned reference has them."""
+    def fell(self, service: str) -> GoldCause | None:
+        """Why the newest run found the answers of this service less correct than the pinned reference has them.
+
+        None where it did not.
+        """
         latest, comparison = self.findings.latest, self.findings.comparison
         if comparison is None or latest[0].run.service != service:
-            return False
-        changes = (comparison.changes.get(measure) for measure in ("factual", "answer_correctness"))
-        return any(change.fell(self.settings.tolerance) for change in changes if change is not None)
+            return None
+        return comparison.cause(self.settings.tolerance)
 
     def open(self) -> None:
         """Opens the store and takes up what earlier runs left; UsageError when it cannot be used."""
@@ -241,12 +244,11 @@ class GoldRunner:
         self.store.forget(self.name, self.clock() - self.settings.keep, MOST_RELEASES)
         self._refresh()
         _log.log(logging.INFO if run.state == "done" else logging.ERROR, "%s", summary_line(run, self.settings))
-        if run.state == "done" and self.fell(run.service):
-            release, advice = (
-                logs.plain(run.release),
-                "the page lists the items; tracescore gold pin accepts the change",
+        if run.state == "done" and (cause := self.fell(run.service)):
+            release, advice = logs.plain(run.release), "the page lists the items; tracescore gold pin accepts it"
+            _log.warning(
+                'event=gold_fell gold_set="%s" release="%s" cause=%s advice="%s"', self.name, release, cause, advice
             )
-            _log.warning('event=gold_fell gold_set="%s" release="%s" advice="%s"', self.name, release, advice)
 
     def _refer(self, run: Run) -> None:
         """Until a person pins others, the first runs of the first release are the reference."""

@@ -32,9 +32,7 @@ def read(group: Group, settings: InteractionsConfig, question: fields.Field) -> 
     for found in _sources(group, settings, question):
         if found.texts:
             place = found.found or Found("", "")
-            return Contexts(
-                found.texts, found.source, found.flaw, found.partial, Found(place.span, place.key, tuple(tried))
-            )
+            return found._replace(found=Found(place.span, place.key, tuple(tried)))
         flaw = flaw or found.flaw
         if found.found:
             tried.append(f"{found.found.span} @ {found.found.key}")

@@ -76,6 +76,7 @@ def _interaction(trace: Trace, group: Group, settings: InteractionsConfig, keep:
         unusable=frozenset(_unusable(question, answer, evidence)),
         found=dict(_places(question, answer, evidence)),
         attributes=_kept(root, keep),
+        rankings=evidence.rankings,
     )
 
 

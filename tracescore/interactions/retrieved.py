@@ -23,6 +23,8 @@ class Contexts(NamedTuple):
     flaw: values.Flaw = ""
     partial: bool = False
     found: Found | None = None
+    rankings: tuple[tuple[int, ...], ...] = ()
+    """Where several retrievals listed them: the places in `texts` of what each found, the best first."""
 
 
 def listed(node: Node, piece: Piece, found: documents.Passages | None, source: ContextSource) -> Contexts:
@@ -94,13 +96,22 @@ def _united(outer: Sequence[Node], lists: dict[int, Contexts]) -> Contexts:
     chosen = [lists[id(node)] for node in kept]
     repeats = all(_in_tool(node) for node in kept)
     passages = [text for found in chosen for text in found.texts]
+    texts = passages if repeats else _distinct(passages)
     return Contexts(
-        tuple(passages if repeats else _distinct(passages)),
+        tuple(texts),
         "tool" if repeats else "retrieval",
         values.worst(found.flaw for found in chosen),
         any(found.partial for found in chosen),
         chosen[0].found,
+        _rankings(chosen, texts) if len(chosen) > 1 and not repeats else (),
     )
+
+
+def _rankings(lists: Sequence[Contexts], texts: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    """What each retrieval found, by its place among the texts of all."""
+    places = {values.squeezed(text): place for place, text in enumerate(texts)}
+    found = ([places.get(values.squeezed(text)) for text in each.texts] for each in lists)
+    return tuple(tuple(place for place in dict.fromkeys(ranking) if place is not None) for ranking in found)
 
 
 def _documents(node: Node) -> Contexts | None:

@@ -72,6 +72,16 @@ def _verifying(vocabulary: Vocabulary, good: str, bad: str) -> KnownCase:
     return KnownCase(data, "verdicts", read, wrong)
 
 
+def _useful(reply: Any) -> str | None:
+    for name, value in (("s1", "not_useful"), ("s2", "useful")):
+        said = reply[0][name].value if name in reply[0] else "nothing with a quote"
+        if said != value:
+            return f'"{said}" instead of "{value}" on "{_PASSAGES[name]}" where the question is: {_LOCKER}'
+    return None
+
+
+_LOCKER = "What is the code word of locker 7?"
+_PASSAGES = {"s1": "The pool opens at nine.", "s2": _TEXT}
 _OTHER = "The code word of locker 7 is turpentine."
 KNOWN_CASES: Mapping[str, KnownCase] = {
     "reverse_questions": KnownCase(
@@ -89,6 +99,22 @@ KNOWN_CASES: Mapping[str, KnownCase] = {
     "verify_coverage": _verifying(Vocabulary.COVERAGE, "the code word of locker 7", "the opening hours of the pool"),
     "verify_precision": _verifying(Vocabulary.PRECISION, _TEXT, _OTHER),
     "verify_recall": _verifying(Vocabulary.RECALL, _TEXT, _OTHER),
+    "verify_usefulness": KnownCase(
+        {
+            "question": _LOCKER,
+            "answer": "",
+            "reference": "",
+            "passages": [{"id": name, "text": text} for name, text in _PASSAGES.items()],
+        },
+        "verdicts",
+        partial(
+            read_verdicts,
+            ids=tuple(_PASSAGES),
+            evidence={name: Quotable([text]) for name, text in _PASSAGES.items()},
+            vocabulary=Vocabulary.USEFULNESS,
+        ),
+        _useful,
+    ),
 }
 
 

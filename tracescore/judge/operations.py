@@ -37,6 +37,8 @@ class Vocabulary(Enum):
     """Claims of the answer against the reference."""
     RECALL = ("covered", "missed")
     """Claims of the reference against the answer."""
+    USEFULNESS = ("useful", "not_useful")
+    """Passages, by whether they hold something that a right answer to the question needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class RequiredParts:
     standalone: str
 
 
-CREDITS = {"supported": 1.0, "covered": 1.0, "TP": 1.0, "partial": 0.5}
+CREDITS = {"supported": 1.0, "covered": 1.0, "TP": 1.0, "useful": 1.0, "partial": 0.5}
 """What a verdict counts by its word; every other word counts 0."""
 
 
@@ -146,6 +148,16 @@ class Session(Protocol):
         """One verdict per statement, in the order given; None where the judge gave none, even when asked again.
 
         `question` only helps to read short answers ("30 days.") and is never evidence.
+        """
+        ...
+
+    async def usefulness(
+        self, passages: Sequence[str], question: str, answer: str, reference: str = ""
+    ) -> tuple[Verdict | None, ...]:
+        """One verdict per passage, in the order given; None where the judge gave none, even when asked again.
+
+        What a right answer needs, `reference` says where there is one. `answer` only helps to understand the question:
+        it may be wrong, or evade. Quotes stand in the passage that they are about.
         """
         ...
 

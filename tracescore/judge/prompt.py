@@ -68,6 +68,10 @@ class Prompt:
         return [{"role": "system", "content": self.instructions}, {"role": "user", "content": block}]
 
 
+_ADDED = {("verify_usefulness", "1")}
+"""Prompts that 0.1.0 did not have, in their first version: nothing was scored with them, so they begin no epoch."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prompts:
     """A prompt for every operation, by its name; those of a vocabulary are named after it."""
@@ -81,7 +85,8 @@ class Prompts:
     @property
     def mark(self) -> str:
         """The part of the judge's fingerprint that is about wording: scores of different marks are not compared."""
-        return ".".join(prompt.mark for prompt in self.by_name.values())
+        marks = ((name, prompt.mark) for name, prompt in self.by_name.items())
+        return ".".join(mark for name, mark in marks if (name, mark) not in _ADDED)
 
     @property
     def longest(self) -> int:

@@ -35,7 +35,7 @@ Drop = Literal[
 """Why a statement came back without a verdict that counts; `unanchored` is a claim that no sentence makes,
 `uncovered` a sentence of which the judge says nothing, and `example` an item that repeats an example of the prompt."""
 
-NEEDS_NO_QUOTE = frozenset({"contradicted", "not_found", "missing", "FP", "missed"})
+NEEDS_NO_QUOTE = frozenset({"contradicted", "not_found", "missing", "FP", "missed", "not_useful"})
 """Verdicts that give no credit; all others count only with a quote that stands in the evidence."""
 
 _TAG = r"(?:think|thinking|thought|reasoning)"
@@ -262,9 +262,12 @@ def _ids(value: Any, known: Collection[str]) -> list[str]:
 
 
 def read_verdicts(
-    reply: Mapping[str, Any], ids: Sequence[str], evidence: Quotable, vocabulary: Vocabulary
+    reply: Mapping[str, Any], ids: Sequence[str], evidence: Quotable | Mapping[str, Quotable], vocabulary: Vocabulary
 ) -> tuple[dict[str, Verdict], dict[str, Drop]]:
-    """Verdicts by id, and for every other id, asked for or not, why it has none."""
+    """Verdicts by id, and for every other id, asked for or not, why it has none.
+
+    Quotes stand in the evidence, which is that of all ids or given for each.
+    """
     rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in ids}
     for name, row in _verdict_rows(reply.get("verdicts"), ids):
         rows.setdefault(name, []).append(row)
@@ -272,7 +275,9 @@ def read_verdicts(
     verdicts: dict[str, Verdict] = {}
     drops: dict[str, Drop] = {}
     for name, given in rows.items():
-        settled = _settle(given, words, evidence) if name in ids else "unknown_id"
+        settled: Verdict | Drop = "unknown_id"
+        if name in ids:
+            settled = _settle(given, words, evidence if isinstance(evidence, Quotable) else evidence[name])
         if isinstance(settled, Verdict):
             verdicts[name] = settled
         else:

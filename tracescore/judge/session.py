@@ -27,6 +27,7 @@ from tracescore.judge.operations import (
 from tracescore.judge.prompt import Operation, Prompt, Prompts, tokens
 from tracescore.judge.replies import Drop
 from tracescore.judge.sentences import split
+from tracescore.judge.usefulness import Usefulness
 from tracescore.judge.verification import Verification
 from tracescore.model import Message, Usage
 from tracescore.runtime import gather
@@ -172,6 +173,23 @@ class OpenAISession:
         verdicts = await verification.run(named)
         by_index = {index: verdicts.get(f"s{place}") for place, index in enumerate(order, 1)}
         return tuple(by_index[index] for index in range(len(statements)))
+
+    async def usefulness(
+        self, passages: Sequence[str], question: str, answer: str, reference: str = ""
+    ) -> tuple[Verdict | None, ...]:
+        """Passages go out in an order drawn from the interaction's key, so that their rank tells nothing."""
+        if not passages or any(not passage.strip() for passage in passages):
+            raise ValueError("usefulness: passages must be there, and not blank")
+        check_length(*passages, most=MAX_EVIDENCE)
+        order = list(range(len(passages)))
+        random.Random(f"{self._key} passages").shuffle(order)  # noqa: S311 - an order, not a secret
+        named = {f"s{place}": passages[index] for place, index in enumerate(order, 1)}
+        asking = partial(self._asking, "verify", self._shared.prompts.verify(Vocabulary.USEFULNESS))
+        around = {"question": question, "answer": answer, "reference": reference}
+        shared = self._shared
+        verdicts = await Usefulness(asking, shared.count_drop, around, shared.max_input).run(named)
+        places = {index: f"s{place}" for place, index in enumerate(order, 1)}
+        return tuple(verdicts.get(places[index]) for index in range(len(passages)))
 
     # ---------------------------------------------------------------- how operations ask
 

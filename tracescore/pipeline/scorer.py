@@ -23,6 +23,9 @@ _log = logging.getLogger("tracescore.judge")
 _BACKOFF = Backoff(1.0, 60.0, spread=0)
 """Between two attempts to ask a judge that is away."""
 
+_ON_GOLD: tuple[Measure, ...] = ("context_precision", "context_recall", "answer_correctness")
+"""What a gold set measures beside the configured measures."""
+
 
 class Scorer:
     """`fit` is set while the judge can be asked, as far as is known; `keep_judge` sets it."""
@@ -35,7 +38,7 @@ class Scorer:
         self.embedder = build_embedder(config.embedder, registry) if _embeds(config, measures) else None
         self.judge = build_judge(config.judge, self.embedder, registry)
         self.evaluators = build_evaluators(measures, config.evaluators, self.embedder)
-        with_reference = (*measures, "answer_correctness") if config.gold else ()
+        with_reference = (*measures, *_ON_GOLD) if config.gold else ()
         self.gold_evaluators = build_evaluators(with_reference, config.evaluators, self.embedder)
         self.fit, self._lost = anyio.Event(), anyio.Event()
 

@@ -11,6 +11,8 @@ MEASURE_NAMES: Mapping[Measure, str] = {
     "answer_relevancy": "Answer relevancy",
     "completeness": "Completeness",
     "faithfulness": "Faithfulness",
+    "context_precision": "Context precision",
+    "context_recall": "Context recall",
     "answer_correctness": "Answer correctness",
 }
 
@@ -19,6 +21,8 @@ MEASURE_MEANINGS: Mapping[Measure, str] = {
     "compares them with the user's question; the embedded judge compares question and answer.",
     "completeness": "Does the answer cover every part of what was asked?",
     "faithfulness": "Do the passages support every claim of the answer?",
+    "context_precision": "Did retrieval rank first what a right answer needs? It cannot see a missing passage.",
+    "context_recall": "Do the passages say what the reference says?",
     "answer_correctness": "Does the answer say what the reference says?",
 }
 
@@ -52,6 +56,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "implausible": STATE_MEANINGS["implausible"],
     "app_error": STATE_MEANINGS["app_error"],
     "no_reference": "no reference answer to compare with",
+    "no_ranking": "the passages come from a tool or a prompt; no retrieval ranked them",
     "unsupported_language": "the judge does not read this language, or not these languages together",
     "judge_unreachable": "the judge did not answer",
     "judge_timeout": "the judge did not answer in time",

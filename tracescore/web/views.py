@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import parse_qs, urlencode
 
+from tracescore.config import DEFAULT_MEASURES
 from tracescore.model import (
-    LIVE_MEASURES,
     MEASURES,
     OUTCOMES,
     Evaluation,
@@ -102,7 +102,7 @@ def silent(results: Sequence[Result]) -> list[tuple[str, str]]:
 def _measures(ledger: Snapshot, results: Sequence[Result]) -> list[Measure]:
     """The measures there is anything to say of; before anything has come, those of live traffic."""
     present = set(ledger.evaluations) | {evaluation.measure for result in results for evaluation in result.evaluations}
-    return [measure for measure in MEASURES if measure in (present or LIVE_MEASURES)]
+    return [measure for measure in MEASURES if measure in (present or DEFAULT_MEASURES)]
 
 
 def evaluation_of(result: Result, measure: Measure) -> Evaluation | None:

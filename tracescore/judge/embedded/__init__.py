@@ -56,6 +56,8 @@ class LocalEncoder(Protocol):
 
 _MOST_CLAIMS, _MOST_PARTS = 1_000, 100
 """Claims are held against every sentence of the evidence, and parts against each other as well."""
+USEFUL = 0.5
+"""Credit of one thing that is needed from which a passage counts as useful: average precision knows no degrees."""
 _BLANKS = re.compile(r"\s{4,}")
 _MARKS = re.compile(r"([^\w\s])\1{3,}")
 
@@ -75,6 +77,13 @@ def _few(found: tuple[str, ...], most: int, what: str) -> tuple[str, ...]:
     if len(found) > most:
         raise JudgeError("judge_input_too_long", f"at most {most} {what} expected; got {len(found)}")
     return found
+
+
+def _useful(found: Sequence[Verdict | None]) -> Verdict:
+    """The verdict on a passage from what it says about each thing that is needed."""
+    best = max((verdict for verdict in found if verdict), key=lambda verdict: verdict.credit)
+    useful = best.credit >= USEFUL
+    return Verdict("useful" if useful else "not_useful", best.quote if useful else "")
 
 
 class EmbeddedJudge:
@@ -178,6 +187,19 @@ class EmbeddedSession:
         (asked,) = _read(question)
         read = _read(*evidence, most=MAX_EVIDENCE)
         return await self._in_steps(verdicts(statements, read, vocabulary, asked, self._encoder, self._coefficients))
+
+    async def usefulness(
+        self, passages: Sequence[str], question: str, answer: str, reference: str = ""
+    ) -> tuple[Verdict | None, ...]:
+        """Useful is what covers a part of the question, or supports a claim of the reference where there is one."""
+        del answer
+        vocabulary = Vocabulary.SUPPORT if reference else Vocabulary.COVERAGE
+        needed: Sequence[str] = (
+            await self.claims(question, reference) if reference else (await self.required_parts(question, ())).parts
+        )
+        if not needed:
+            return tuple(None for _ in passages)
+        return tuple([_useful(await self.verify(needed, [each], vocabulary, question)) for each in passages])
 
     async def _in_steps(self, steps: Steps[T]) -> T:
         """Others have their turn between two steps; whoever is cancelled takes no further one."""
