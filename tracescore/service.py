@@ -24,7 +24,7 @@ from tracescore.config import Config
 from tracescore.drift import build_watch
 from tracescore.drift.family import Population
 from tracescore.exporters import Exporter, build_exporters, build_hold
-from tracescore.exporters.prometheus.exposition import Health, metrics_app
+from tracescore.exporters.prometheus.exposition import Health, metrics_app, metrics_gate
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.gold.traffic import build_gold
 from tracescore.gold.view import view
@@ -32,8 +32,10 @@ from tracescore.interactions import content_switch
 from tracescore.interactions.deduplication import Deduplication
 from tracescore.interactions.report import Report
 from tracescore.model import Clock, Interaction, Result
+from tracescore.net.access import AccessMetrics
 from tracescore.net.connections import ConnectionMetrics, Connections
 from tracescore.net.listener import address_of, bind, serving
+from tracescore.net.tls import server_tls
 from tracescore.pipeline.defects import Defects
 from tracescore.pipeline.evaluating import EvaluatingStage
 from tracescore.pipeline.journal import Journal
@@ -45,9 +47,8 @@ from tracescore.pipeline.scorer import Scorer
 from tracescore.pipeline.silence import remind
 from tracescore.pipeline.steady import SteadyClock
 from tracescore.pipeline.trace_reader import TraceReader, build_assembly
-from tracescore.receiver.grpc import serving_grpc
-from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
+from tracescore.receiver.listening import Receiver
 from tracescore.redaction import Redactor
 from tracescore.runtime import keep_freed_memory, keep_pauses_short
 from tracescore.sampling import Sampler
@@ -69,7 +70,8 @@ class Service:
         steady = SteadyClock(clock, time.monotonic if clock is time.time else clock)
         registry = self.registry = CollectorRegistry()
         self.endpoints = {"grpc": "", "http/protobuf": ""}
-        self.net, self.redactor = ConnectionMetrics(registry), Redactor(config.redaction, registry)
+        self.net, self.access = ConnectionMetrics(registry), AccessMetrics(registry)
+        self.redactor = Redactor(config.redaction, registry)
         self._uncounted = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
         defects, sampler = Defects(registry), Sampler(config.sampling, registry, steady)
         self.report = Report(config.interactions, registry, clock, content_switch)
@@ -92,6 +94,10 @@ class Service:
         self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
         admits = self.gold.or_gold(sampler.admits)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
+        self.receiver = Receiver(config.receiver, self.intake, self.net, self.access)
+        self.scraped = metrics_gate(config.exporters.prometheus, self.access)
+        scrape_tls = server_tls(config.exporters.prometheus.tls, "exporters.prometheus.tls", optional=True)
+        self._tls = scrape_tls, server_tls(config.web.tls, "web.tls")
         choosing = (self.gold, deduplication, self.report, sampler, self.redactor)
         self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
         self.evaluating = EvaluatingStage(self.queue, self.scorer, self.journal, parts, config.measures, defects)
@@ -110,10 +116,10 @@ class Service:
         if self.labelling:
             self.labelling.open()
         await self.journal.resume(self.reader)
-        metrics, net = metrics_app(self.registry, self.health), self.net
+        metrics, (scrape_tls, page_tls) = metrics_app(self.registry, self.health, self.scraped), self._tls
         async with AsyncExitStack() as outlasting:
-            await outlasting.enter_async_context(serving(metrics, scrape, Connections("metrics", net)))
-            await outlasting.enter_async_context(serving(self.pages, page, Connections("page", net)))
+            await outlasting.enter_async_context(serving(metrics, scrape, Connections("metrics", self.net), scrape_tls))
+            await outlasting.enter_async_context(serving(self.pages, page, Connections("page", self.net), page_tls))
             outlasting.push_async_callback(self._close)
             beside = await outlasting.enter_async_context(anyio.create_task_group())
             self._start_beside(beside, stop)
@@ -123,10 +129,7 @@ class Service:
                         stages.start_soon(self.evaluating.run)
                     received_all = anyio.Event()
                     stages.start_soon(self.reading.run, received_all)
-                    async with (
-                        serving(HttpReceiver(self.intake), http, Connections("receiver", net)),
-                        serving_grpc(self.intake, config.receiver.grpc.listen) as grpc,
-                    ):
+                    async with self.receiver.serving(http) as grpc:
                         task_status.started(self._started(grpc, http, scrape, page))
                         await stop.wait()
                         self._stopping(drain)
@@ -143,6 +146,7 @@ class Service:
             lambda: self.ledger.snapshot(self.intake.spans_received),
             self.clock,
             self.registry,
+            self.access,
             endpoints=self.endpoints,
             targets=self.config.drift.targets,
             switch=content_switch,

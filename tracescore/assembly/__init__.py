@@ -22,12 +22,13 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Sequence
 from itertools import islice
 from typing import get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import Counter as MetricCounter
 
 from tracescore.assembly.held import NEVER, HeldTrace, log_number, number
 from tracescore.assembly.markers import patterns
@@ -61,6 +62,7 @@ class Assembly:
         """Whether the last call of `due` or `flush` left something that is ready."""
         self._heap: list[tuple[float, bytes]] = []  # when to look at an open trace
         self._open_bytes = self._closed_bytes = 0
+        self._bytes_of = Counter[str]()  # of the open ones, by sender
         for name, meaning, read in (
             ("open_traces", "Traces waiting for more spans.", lambda: len(self._open)),
             ("open_bytes", "Bytes held for them; at assembly.max_held senders must wait.", lambda: self._open_bytes),
@@ -79,13 +81,18 @@ class Assembly:
         """Whether more may come: the open traces are within the budget."""
         return self._open_bytes < self._settings.max_held
 
+    def fair(self, sender: str) -> bool:
+        """Whether more may come from this sender: from half of the budget on none holds more than half of it."""
+        half = self._settings.max_held // 2
+        return self._open_bytes < half or self._bytes_of[sender] < half or not sender
+
     def marked(self, span: RawSpan) -> bool:
         """Whether a GenAI convention left a marker on the span or its scope."""
         return not self._patterns or any(each.search(span.span) or each.search(span.scope) for each in self._patterns)
 
-    def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> None:
-        """Adds pieces. Never refuses: whoever acknowledges them asks for `room` first."""
-        self._metrics.count_pieces(len(spans), len(logs), *self._add_pieces(spans, logs, self._clock()))
+    def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], sender: str = "") -> None:
+        """Adds pieces. Never refuses: whoever acknowledges them asks for `room` and `fair` first."""
+        self._metrics.count_pieces(len(spans), len(logs), *self._add_pieces(spans, logs, self._clock(), sender))
 
     def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:
         """Adds pieces that an earlier process took `at` (Unix seconds), counted them and closed no trace with them.
@@ -106,7 +113,9 @@ class Assembly:
         """Remembers the pieces of a trace that an earlier process let go `at`; oldest traces first."""
         self._memory.resume(trace_id, ids, min(at, self._clock()))
 
-    def _add_pieces(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float) -> tuple[int, int]:
+    def _add_pieces(
+        self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float, sender: str = ""
+    ) -> tuple[int, int]:
         """Adds pieces; how many of the spans and of the log records were new."""
         new_spans = new_logs = 0
         traces: dict[bytes, tuple[list[RawSpan], list[RawLog]]] = {}
@@ -115,7 +124,7 @@ class Assembly:
         for log in logs:
             traces.setdefault(log.trace_id, ([], []))[1].append(log)
         for trace_id, pieces in traces.items():
-            held = self._open.get(trace_id) or self._closed.get(trace_id) or HeldTrace(trace_id)
+            held = self._open.get(trace_id) or self._closed.get(trace_id) or HeldTrace(trace_id, sender)
             size, fresh, lines = held.size, held.fresh, len(held.logs)
             held.marked = held.marked or self._has_marker(*pieces)
             if self._add(held, *pieces):
@@ -183,19 +192,26 @@ class Assembly:
     def _keep_open(self, held: HeldTrace, size: int, now: float) -> None:
         """Puts a trace that got news among the open ones; `size` is what it had before."""
         if held.trace_id in self._open:
-            self._open_bytes += held.size - size
+            self._grow(held, held.size - size)
         else:
             if self._closed.pop(held.trace_id, None):
                 self._closed_bytes -= size
                 self._metrics.reopened.inc()
             self._open[held.trace_id] = held
-            self._open_bytes += held.size
+            self._grow(held, held.size)
             held.first = now
         held.last = now
         if held.size > self._settings.max_held // 4:
             self._close(held, "evicted", now)
         else:
             self._schedule(held)
+
+    def _grow(self, held: HeldTrace, by: int) -> None:
+        self._open_bytes += by
+        if held.sender:
+            self._bytes_of[held.sender] += by
+            if not self._bytes_of[held.sender]:
+                del self._bytes_of[held.sender]
 
     def _deadline(self, held: HeldTrace) -> tuple[float, ClosedBy]:
         """When the trace is closed if nothing more comes, and as what."""
@@ -216,7 +232,7 @@ class Assembly:
 
     def _close(self, held: HeldTrace, closed_by: ClosedBy, now: float) -> None:
         del self._open[held.trace_id]
-        self._open_bytes -= held.size
+        self._grow(held, -held.size)
         held.scheduled = NEVER
         self._metrics.closed_as(closed_by, held.fresh, held.marked)
         held.fresh = 0
@@ -268,11 +284,11 @@ class _Metrics:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, meaning: str) -> Counter:
-            return Counter(f"tracescore_assembly_{name}", meaning, registry=registry)
+        def counter(name: str, meaning: str) -> MetricCounter:
+            return MetricCounter(f"tracescore_assembly_{name}", meaning, registry=registry)
 
-        def counters(name: str, meaning: str, label: str, *values: str) -> dict[str, Counter]:
-            family = Counter(f"tracescore_assembly_{name}", meaning, [label], registry=registry)
+        def counters(name: str, meaning: str, label: str, *values: str) -> dict[str, MetricCounter]:
+            family = MetricCounter(f"tracescore_assembly_{name}", meaning, [label], registry=registry)
             return {value: family.labels(value) for value in values}
 
         self._spans = counter("spans", "Spans of admitted traces taken in, repeats included.")

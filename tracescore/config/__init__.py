@@ -7,6 +7,7 @@ number that is wrong.
 
 from pydantic import Field
 
+from tracescore.config.access import ListenerConfig, TlsConfig
 from tracescore.config.assembly import AssemblyConfig
 from tracescore.config.drift import BaselineConfig, DriftConfig, LabelsConfig
 from tracescore.config.embedder import (
@@ -33,12 +34,12 @@ from tracescore.config.gold import (
 )
 from tracescore.config.interactions import InteractionsConfig, MappingConfig
 from tracescore.config.judge import EmbeddedJudgeConfig, JudgeConfig, OpenAIJudgeConfig, PriceConfig
-from tracescore.config.receiver import ListenerConfig, ReceiverConfig
+from tracescore.config.receiver import ReceiverConfig, SenderLimitsConfig
 from tracescore.config.redaction import ReadyMade, RedactionConfig
 from tracescore.config.sampling import DEFAULT_RULE, SamplingConfig, SamplingRuleConfig
 from tracescore.config.spool import SpoolConfig
 from tracescore.config.types import Duration, Section
-from tracescore.config.web import WebConfig
+from tracescore.config.web import Role, UserConfig, WebConfig
 from tracescore.model import LIVE_MEASURES, LiveMeasure
 
 

@@ -85,9 +85,15 @@ class Journal:
         """Whether memory and file have room for more."""
         return self._parts.assembly.room() and self._spool.room()
 
-    async def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = ()) -> None:
+    def fair(self, sender: str) -> bool:
+        """Whether this sender holds less than half of what there is room for."""
+        return self._parts.assembly.fair(sender)
+
+    async def take(
+        self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = (), sender: str = ""
+    ) -> None:
         """Takes the pieces of one request; SpoolError when they cannot be kept."""
-        await self._spool.commit(Pieces(spans, logs, self._clock(), withheld))
+        await self._spool.commit(Pieces(spans, logs, self._clock(), withheld, sender))
 
     # ---------------------------------------------------------------- traces
 
@@ -202,8 +208,8 @@ class Journal:
     def _take_effect(self, change: Change) -> None:
         """What the change does in memory, now that it is on the disk. All others matter to the next process alone."""
         match change:
-            case Pieces(spans, logs, at, withheld):
-                self._parts.assembly.take(spans, logs)
+            case Pieces(spans, logs, at, withheld, sender):
+                self._parts.assembly.take(spans, logs, sender)
                 self._note_gone()
                 if self._parts.hold is not None:
                     self._parts.hold.take(withheld, at)

@@ -72,6 +72,8 @@ class Pieces:
     logs: Sequence[RawLog]
     at: float
     withheld: Sequence[Withheld] = ()
+    sender: str = ""
+    """Who sent them, which is not kept."""
     refusable: bool = True
 
     def write(self, tables: Tables, op: int) -> None:

@@ -1,7 +1,7 @@
 """What the command line asks the running service: baselines, and candidates for anchors. JSON in and out.
 
-Whoever may read the page may ask. What changes something also needs a header that no form of another site can send,
-and that its scripts can send only after asking, which is refused.
+Whoever may read the page may ask. What changes something takes an operator, and a header that no form of another site
+can send, and that its scripts can send only after asking, which is refused.
 """
 
 import random
@@ -14,6 +14,7 @@ import orjson
 from tracescore.drift.watch import DriftWatch
 from tracescore.model import Result
 from tracescore.net.asgi import Response
+from tracescore.web.guard import Visitor, audit
 from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
 from tracescore.web.recent import Recent, is_cut
 
@@ -22,21 +23,27 @@ HEADER = "x-tracescore"
 MOST_ANCHORS = 1_000
 
 
-async def answer(request: Request, changes: DriftWatch | None, recent: Recent) -> Response:
-    """The answer to a request whose token has been checked."""
+async def answer(request: Request, visitor: Visitor, changes: DriftWatch | None, recent: Recent) -> Response:
+    """The answer to a visitor's request."""
     if request.path == "/api/anchors":
         return _anchors(request.query, recent)
     if changes is None:
         return refused(409, "this process does not watch for changes: drift.detector is false")
     if request.method != "POST":
         return as_json(200, changes.show())
+    if not visitor.may("operator"):
+        return refused(403, f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)")
     if HEADER not in request.headers:
         return refused(403, f"the header {HEADER} is missing: use `tracescore baseline`")
     body = await request.body()
     if body is None:
         return refused(413, f"at most {LARGEST_BODY} bytes")
     try:
-        return as_json(200, {"detectors": _change(orjson.loads(body), changes)})
+        asked = orjson.loads(body)
+        done = _change(asked, changes)
+        facts = {name: asked.get(name) for name in ("service", "detector", "at")}
+        audit(visitor.name, f"baseline_{asked['action']}", **facts, detectors=done)
+        return as_json(200, {"detectors": done})
     except ValueError as error:  # orjson's is one
         return refused(400, str(error))
 
