@@ -30,7 +30,7 @@ def settings(folder: Path, certificates: Certificates, judge: str) -> str:
     by_grpc = {**listener, "tokens": {"shop": {"file": str(folder / "shop")}}}
     by_http = {**by_grpc, "tls": certificates.settings()}  # rotel 0.0.1a15 reads no certificate files
     scraped = {**listener, "tls": certificates.settings(), "tokens": {"scraper": {"file": str(folder / "scraper")}}}
-    users = {"olu": {"role": "operator", "token": {"file": str(folder / "page")}}}
+    users = [{"name": "olu", "role": "operator", "token": {"file": str(folder / "page")}}]
     config = {
         "receiver": {"grpc": by_grpc, "http": by_http},
         "exporters": {"prometheus": scraped},

@@ -208,8 +208,8 @@ BAD: dict[str, tuple[str, list[str]]] = {
         ],
     ),
     "a user whom nobody could recognise": (
-        "web:\n  users:\n    ann: {role: reader}\n",
-        ["f.yaml:3: web.users.ann.token: required without web.trust_header"],
+        "web:\n  users:\n    - {name: ann}\n",
+        ["f.yaml:2: web.users: ann: token required without web.trust_header"],
     ),
     "a token by value": (
         "receiver: {http: {listen: '127.0.0.1:1', tokens: {shop: secret}}}\n",

@@ -189,10 +189,10 @@ USERS = {"ann": ("reader", "token-of-ann"), "lee": ("labeller", "token-of-lee"),
 
 
 @pytest.fixture
-def users(tmp_path: Path) -> dict[str, dict]:
+def users(tmp_path: Path) -> list[dict]:
     for name, (_, token) in USERS.items():
         (tmp_path / name).write_text(token)
-    return {name: {"role": role, "token": {"file": str(tmp_path / name)}} for name, (role, _) in USERS.items()}
+    return [{"name": name, "role": role, "token": {"file": str(tmp_path / name)}} for name, (role, _) in USERS.items()]
 
 
 def guarded(**settings: object) -> tuple[Guard, Clock]:
@@ -296,7 +296,7 @@ def test_a_cookie_that_came_by_tls_is_sent_by_tls_alone(users, headers: dict[str
     ],
 )
 def test_a_proxy_says_who_reads_and_the_users_what_they_may(named: str, visitor: tuple[str, str] | None) -> None:
-    guard, _ = guarded(trust_header="X-Forwarded-Email", users={"olu@example.com": {"role": "operator"}})
+    guard, _ = guarded(trust_header="X-Forwarded-Email", users=[{"name": "olu@example.com", "role": "operator"}])
     found = guard.visitor(request(**{"x-forwarded-email": named}))
     assert (found and (found.name, found.role)) == visitor
 

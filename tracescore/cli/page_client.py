@@ -73,9 +73,9 @@ def _token(settings: WebConfig) -> str:
     if settings.token is not None:
         return settings.token.read("web.token").split()[0]
     order = ("operator", "labeller", "reader")
-    users = sorted((settings.users or {}).items(), key=lambda each: order.index(each[1].role))
-    found = ((name, user.token) for name, user in users if user.token is not None)
-    return next((token.read(f"web.users.{name}.token").split()[0] for name, token in found), "")
+    users = sorted(settings.users, key=lambda user: order.index(user.role))
+    tokens = (user.token for user in users if user.token is not None)
+    return next((token.read("web.users.token").split()[0] for token in tokens), "")
 
 
 def _tls(settings: WebConfig, *, known: bool) -> ssl.SSLContext:

@@ -64,9 +64,9 @@ def _opening(config: Config) -> Iterator[Conflict]:
             what = f"tokens or tls.client_ca required because it listens on {listener.listen}, not on loopback"
             yield Conflict(path, f"{what}; or insecure: true, where the network keeps others out", (path,))
     web = config.web
-    names = [name for name, user in (web.users or {}).items() if user.token is None]
-    if names and web.trust_header is None:
-        yield Conflict(f"web.users.{names[0]}.token", "required without web.trust_header", ("web",))
+    unknown = [user.name for user in web.users if user.token is None]
+    if unknown and web.trust_header is None:
+        yield Conflict("web.users", f"{unknown[0]}: token required without web.trust_header", ("web",))
     if is_loopback(host_port(web.listen)[0]) or web.insecure or (web.tls is not None and web.tls.client_ca is not None):
         return
     if web.trust_header is not None:

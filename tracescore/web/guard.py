@@ -21,8 +21,6 @@ from tracescore.web.messages import Request
 _log = logging.getLogger("tracescore.web")
 
 COOKIE = "tracescore"
-SESSION = 12 * 3600.0
-"""Seconds that a login lasts where `web.session` says nothing else."""
 _MOST_SESSIONS = 1_000
 _LOCAL, _TOKEN = "local", "token"
 """Names of whoever asks from this machine where nobody has to say who they are, and of `web.token`."""
@@ -57,14 +55,13 @@ class Guard:
     def __init__(self, settings: WebConfig, access: AccessMetrics, clock: Callable[[], float] = time.monotonic) -> None:
         self._access, self._clock, self._attempts = access, clock, Attempts(clock)
         self._local = is_loopback(host_port(settings.listen)[0])
-        users = settings.users or {}
-        kept = {name: user.token for name, user in users.items() if user.token is not None}
+        kept = {user.name: user.token for user in settings.users if user.token is not None}
         self._users = Tokens(kept, "web.users")
         self._one = Tokens({"token": settings.token} if settings.token else {}, "web")
-        self._roles: dict[str, Role] = {name: user.role for name, user in users.items()}
+        self._roles: dict[str, Role] = {user.name: user.role for user in settings.users}
         self._header = settings.trust_header and settings.trust_header.lower()
         self._tls = settings.tls is not None
-        self.session = SESSION if settings.session is None else settings.session
+        self.session = settings.session
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._key = secrets.token_bytes(16)
 
