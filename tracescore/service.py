@@ -22,7 +22,6 @@ from prometheus_client import CollectorRegistry
 from tracescore.calibration.labelling import build_labelling
 from tracescore.config import Config
 from tracescore.drift import build_watch
-from tracescore.drift.family import Population
 from tracescore.exporters import Exporter, build_exporters, build_hold
 from tracescore.exporters.prometheus.exposition import Health, metrics_app, metrics_gate
 from tracescore.exporters.relay.forward import Forwarder
@@ -35,8 +34,9 @@ from tracescore.model import Clock, Interaction, Result
 from tracescore.net.access import AccessMetrics
 from tracescore.net.connections import ConnectionMetrics, Connections
 from tracescore.net.listener import address_of, bind, serving
-from tracescore.net.tls import server_tls
+from tracescore.net.tls import inner_tls
 from tracescore.pipeline.defects import Defects
+from tracescore.pipeline.erasure import Erasure, admitting
 from tracescore.pipeline.evaluating import EvaluatingStage
 from tracescore.pipeline.journal import Journal
 from tracescore.pipeline.ledger import Ledger
@@ -81,7 +81,7 @@ class Service:
         self.assembly, deduplication = build_assembly(config, registry, steady), Deduplication(registry)
         self.forwarder = Forwarder(config.exporters.forward, registry) if config.exporters.forward else None
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
-        self.drift = build_watch(config, registry, clock, self._rescore, self._gold_fell)
+        self.drift = build_watch(config, registry, clock, self._rescore, self.gold.fell)
         self.labelling = build_labelling(config, registry, clock)
         self.pages = self._pages()
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
@@ -91,13 +91,14 @@ class Service:
         parts = Parts(self.assembly, deduplication, self.ledger, self.queue, self.exporters, self.hold, epochs)
         self.journal = Journal(self.spool, config, parts, defects, steady)
 
-        self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
-        admits = self.gold.or_gold(sampler.admits)
+        self.reader = TraceReader(config.interactions, sampler.attributes | {config.retain.user}, self._uncounted)
+        keepers = {"page": self.pages, "labels": self.labelling, "gold store": self.gold.runner}
+        self.erasure = Erasure(config, self.journal, parts, self.reader, keepers)
+        admits = admitting(self.gold.or_gold(sampler.admits), parts.erased)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
         self.receiver = Receiver(config.receiver, self.intake, self.net, self.access)
-        self.scraped = metrics_gate(config.exporters.prometheus, self.access)
-        scrape_tls = server_tls(config.exporters.prometheus.tls, "exporters.prometheus.tls", optional=True)
-        self._tls = scrape_tls, server_tls(config.web.tls, "web.tls")
+        self.metrics = metrics_app(registry, self.health, metrics_gate(config.exporters.prometheus, self.access))
+        self._tls = inner_tls(config)
         choosing = (self.gold, deduplication, self.report, sampler, self.redactor)
         self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
         self.evaluating = EvaluatingStage(self.queue, self.scorer, self.journal, parts, config.measures, defects)
@@ -116,7 +117,7 @@ class Service:
         if self.labelling:
             self.labelling.open()
         await self.journal.resume(self.reader)
-        metrics, (scrape_tls, page_tls) = metrics_app(self.registry, self.health, self.scraped), self._tls
+        (scrape_tls, page_tls), metrics = self._tls, self.metrics
         async with AsyncExitStack() as outlasting:
             await outlasting.enter_async_context(serving(metrics, scrape, Connections("metrics", self.net), scrape_tls))
             await outlasting.enter_async_context(serving(self.pages, page, Connections("page", self.net), page_tls))
@@ -153,10 +154,9 @@ class Service:
             changes=self.drift,
             labelling=self.labelling,
             gold=partial(view, self.gold.runner) if self.gold.runner else None,
+            age=self.config.retain.page,
+            erase=lambda what, value: self.erasure.erase(what, value),  # noqa: PLW0108 - it is made later
         )
-
-    def _gold_fell(self, population: Population) -> bool:
-        return self.gold.runner is not None and self.gold.runner.fell(population[0])
 
     async def _evaluate_gold(self, interaction: Interaction) -> Result:
         return await self.scorer.score(self.redactor.interaction(interaction), self.scorer.gold_evaluators)

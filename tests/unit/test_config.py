@@ -220,6 +220,19 @@ BAD: dict[str, tuple[str, list[str]]] = {
             )
         ],
     ),
+    "nothing of users on the disk, and files that hold it": (
+        "spool: {path: /a, store: none}\ndrift:\n  labels: {path: /b}\n  anchors: c\n",
+        [
+            (
+                "f.yaml:3: drift.labels: keeps what users wrote on the disk, which spool.store: none is to prevent; "
+                "leave one of them out"
+            ),
+            (
+                "f.yaml:4: drift.anchors: keeps what users wrote on the disk, which spool.store: none is to prevent; "
+                "leave one of them out"
+            ),
+        ],
+    ),
     "a key set twice": ("sampling: {}\nsampling: {}\n", ["f.yaml:2: sampling: set twice (first on line 1)"]),
     "a section without content": ("receiver:\n", ["f.yaml:1: receiver: a mapping of settings expected; got nothing"]),
     "YAML 1.1 booleans are text": (

@@ -23,7 +23,7 @@ from __future__ import annotations
 import heapq
 from array import array
 from collections import Counter, OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import islice
 from typing import get_args
 
@@ -168,6 +168,23 @@ class Assembly:
         """The traces whose spans were let go since the last call, each with the ids remembered of its pieces."""
         gone, self._gone = self._gone, []
         return gone
+
+    def held(self) -> list[RawTrace]:
+        """All traces whose spans are here, open or lately closed."""
+        return [each.trace("shutdown") for each in (*self._open.values(), *self._closed.values())]
+
+    def erase(self, trace_ids: Collection[bytes]) -> None:
+        """Drops all spans of these traces, unread; they count as evicted."""
+        now = self._clock()
+        for trace_id in trace_ids:
+            held = self._open.get(trace_id)
+            if held is not None:
+                held.marked = False
+                self._close(held, "evicted", now)
+            closed = self._closed.pop(trace_id, None)
+            if closed is not None:
+                self._closed_bytes -= closed.size
+                self._memory.add(closed, now)
 
     def flush(self) -> list[RawTrace]:
         """Closes some of what is open, as at shutdown, and returns it; `behind` tells whether there is more."""

@@ -16,6 +16,7 @@ from tracescore.cli.baseline import baseline
 from tracescore.cli.calibrate import calibrate
 from tracescore.cli.check import check
 from tracescore.cli.demo import demo
+from tracescore.cli.erase import erase
 from tracescore.cli.gold import gold
 from tracescore.cli.inspect import inspect
 from tracescore.cli.labels import labels
@@ -40,6 +41,7 @@ for command in (
     anchors,
     labels,
     calibrate,
+    erase,
     demo,
 ):  # in the order of the help
     app.command()(command)

@@ -36,6 +36,7 @@ from tracescore.config.interactions import InteractionsConfig, MappingConfig
 from tracescore.config.judge import EmbeddedJudgeConfig, JudgeConfig, OpenAIJudgeConfig, PriceConfig
 from tracescore.config.receiver import ReceiverConfig, SenderLimitsConfig
 from tracescore.config.redaction import ReadyMade, RedactionConfig
+from tracescore.config.retain import RetainConfig
 from tracescore.config.sampling import DEFAULT_RULE, SamplingConfig, SamplingRuleConfig
 from tracescore.config.spool import SpoolConfig
 from tracescore.config.types import Duration, Section
@@ -48,6 +49,7 @@ class Config(Section):
 
     receiver: ReceiverConfig = ReceiverConfig()
     spool: SpoolConfig = SpoolConfig()
+    retain: RetainConfig = RetainConfig()
     assembly: AssemblyConfig = AssemblyConfig()
     interactions: InteractionsConfig = InteractionsConfig()
     redaction: RedactionConfig = RedactionConfig()

@@ -82,6 +82,11 @@ def _files(config: Config) -> Iterator[Conflict]:
     if labels is not None and config.spool.path is None:
         why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
         yield Conflict("drift.labels", f"needs spool.path: {why}", ("drift.labels", "spool.path"))
+    if config.spool.store == "none":
+        keepers = {"drift.labels": labels, "drift.anchors": config.drift.anchors}
+        for path in (path for path, keeps in keepers.items() if keeps is not None):
+            what = "keeps what users wrote on the disk, which spool.store: none is to prevent; leave one of them out"
+            yield Conflict(path, what, (path, "spool.store"))
     taken: dict[str, str] = {}
     for path, file in (
         ("spool.path", config.spool.path),
@@ -107,6 +112,9 @@ def _holding(config: Config) -> Iterator[Conflict]:
     if config.spool.path is None:
         what = f"required by {attach}: hold, or a crash would lose spans"
         yield Conflict("spool.path", what, ("spool.path", attach))
+    if config.spool.store == "none":
+        what = f"all expected with {attach}: hold, or a crash would lose spans; got 'none'"
+        yield Conflict("spool.store", what, ("spool.store", attach))
     idle = config.assembly.idle
     if forward.deadline <= idle:
         what = f"more than assembly.idle ({idle:g}s) and what the judge takes expected; got {forward.deadline:g}s"

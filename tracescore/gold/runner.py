@@ -49,7 +49,10 @@ class Findings:
 
 
 class GoldRunner:
-    """`evaluate` scores an interaction with its reference; `ready` says whether it can do so now."""
+    """`evaluate` scores an interaction with its reference; `ready` says whether it can do so now.
+
+    Runs older than `texts` seconds lose questions and answers, but for the reference.
+    """
 
     def __init__(
         self,
@@ -60,6 +63,7 @@ class GoldRunner:
         evaluate: Evaluate,
         clock: Clock = time.time,
         ready: Callable[[], bool] = lambda: True,
+        texts: float | None = None,
     ) -> None:
         """ConfigError when the set is broken, UsageError when the target cannot be built."""
         self.settings, self.judge, self.clock = settings, judge, clock
@@ -68,7 +72,7 @@ class GoldRunner:
         self.store_path = _store_path(settings, spool)
         self.findings = Findings()
         self.running = False
-        self._ready = ready
+        self._ready, self._texts = ready, texts
         self._trace_ids, self._evaluate = trace_ids, evaluate
         self._version: object = None
         self._trouble = ""
@@ -83,6 +87,12 @@ class GoldRunner:
             return False
         changes = (comparison.changes.get(measure) for measure in ("factual", "answer_correctness"))
         return any(change.fell(self.settings.tolerance) for change in changes if change is not None)
+
+    async def forget_traces(self, trace_ids: frozenset[str]) -> int:
+        """Forgets what was asked and answered in these traces."""
+        erased = await anyio.to_thread.run_sync(self.store.erase, trace_ids)
+        self._refresh()
+        return erased
 
     def open(self) -> None:
         """Opens the store and takes up what earlier runs left; UsageError when it cannot be used."""
@@ -223,6 +233,8 @@ class GoldRunner:
         elif run.count("unanswered") == len(run.outcomes):
             self.schedule.unanswered(self.clock())
         self.store.forget(self.name, self.clock() - self.settings.keep, MOST_RELEASES)
+        if self._texts is not None:
+            self.store.forget_texts(self.name, self.clock() - self._texts)
         self._refresh()
         _log.log(logging.INFO if run.state == "done" else logging.ERROR, "%s", summary_line(run, self.settings))
         if run.state == "done" and self.fell(run.service):

@@ -21,7 +21,9 @@ def build_gold(
     """With a runner and its series where the configuration has a gold set; see `GoldRunner` for what it needs."""
     runner, salt = None, config.sampling.salt
     if config.gold is not None:
-        runner = GoldRunner(config.gold, config.spool.path, GoldTraceIds(salt), judge, evaluate, clock, ready)
+        runner = GoldRunner(
+            config.gold, config.spool.path, GoldTraceIds(salt), judge, evaluate, clock, ready, config.retain.gold
+        )
         GoldSeries(runner, registry)
     return GoldTraffic(salt, runner, registry)
 
@@ -34,6 +36,10 @@ class GoldTraffic:
         self._trace_ids, self.runner = GoldTraceIds(salt), runner
         about = "Traces of gold requests that were read and not counted as live: taken as answers, or only kept out."
         self._read = from_zero(registry, "tracescore_gold_traces", about, "use", ("answer", "kept_out"))
+
+    def fell(self, population: Sequence[str]) -> bool:
+        """Whether the newest run found the answers of this service, the first of `population`, less correct."""
+        return self.runner is not None and self.runner.fell(population[0])
 
     def or_gold(self, admits: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
         """Whether the spans of a trace (16 bytes of id) are wanted: as `admits` says, and all that we caused."""

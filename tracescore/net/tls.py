@@ -14,7 +14,7 @@ from typing import Any
 
 import grpc
 
-from tracescore.config import TlsConfig
+from tracescore.config import Config, TlsConfig
 from tracescore.errors import UsageError
 
 _log = logging.getLogger("tracescore.net")
@@ -93,3 +93,9 @@ def signature(files: Sequence[str]) -> _Signature | None:
 def server_tls(settings: TlsConfig | None, setting: str, *, optional: bool = False) -> ServerTls | None:
     """None where a listener has no TLS."""
     return None if settings is None else ServerTls(settings, setting, optional=optional)
+
+
+def inner_tls(config: Config) -> tuple[ServerTls | None, ServerTls | None]:
+    """Of the metrics, where the app asks for certificates as probes have none, and of the page."""
+    metrics = server_tls(config.exporters.prometheus.tls, "exporters.prometheus.tls", optional=True)
+    return metrics, server_tls(config.web.tls, "web.tls")

@@ -5,7 +5,7 @@ can send, and that its scripts can send only after asking, which is refused.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -18,34 +18,52 @@ from tracescore.web.guard import Visitor, audit
 from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
 from tracescore.web.recent import Recent, is_cut
 
-PATHS = ("/api/baseline", "/api/anchors")
+PATHS = ("/api/baseline", "/api/anchors", "/api/erase")
 HEADER = "x-tracescore"
 MOST_ANCHORS = 1_000
+Erases = Callable[[str, str], Awaitable[Mapping[str, Any]]]
+"""(`user`, `trace` or `conversation`, its id) -> the receipt; ValueError for what there is not."""
 
 
-async def answer(request: Request, visitor: Visitor, changes: DriftWatch | None, recent: Recent) -> Response:
+async def answer(
+    request: Request, visitor: Visitor, changes: DriftWatch | None, recent: Recent, erase: Erases | None
+) -> Response:
     """The answer to a visitor's request."""
     if request.path == "/api/anchors":
         return _anchors(request.query, recent)
-    if changes is None:
+    erasing = request.path == "/api/erase"
+    if changes is None and not erasing:
         return refused(409, "this process does not watch for changes: drift.detector is false")
     if request.method != "POST":
-        return as_json(200, changes.show())
+        return refused(405, "POST expected") if erasing or changes is None else as_json(200, changes.show())
     if not visitor.may("operator"):
         return refused(403, f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)")
     if HEADER not in request.headers:
-        return refused(403, f"the header {HEADER} is missing: use `tracescore baseline`")
+        return refused(403, f"the header {HEADER} is missing: use `tracescore baseline` or `tracescore erase`")
     body = await request.body()
     if body is None:
         return refused(413, f"at most {LARGEST_BODY} bytes")
     try:
         asked = orjson.loads(body)
-        done = _change(asked, changes)
+        if erasing:
+            return await _erase(asked, visitor, erase)
+        done = _change(asked, changes) if changes else 0
         facts = {name: asked.get(name) for name in ("service", "detector", "at")}
         audit(visitor.name, f"baseline_{asked['action']}", **facts, detectors=done)
         return as_json(200, {"detectors": done})
     except ValueError as error:  # orjson's is one
         return refused(400, str(error))
+
+
+async def _erase(asked: Any, visitor: Visitor, erase: Erases | None) -> Response:
+    if erase is None:
+        return refused(409, "this process keeps nothing that could be erased")
+    if not isinstance(asked, Mapping) or len(asked) != 1 or not all(isinstance(each, str) for each in asked.values()):
+        raise ValueError("user, trace or conversation expected, with an id")
+    ((what, value),) = asked.items()
+    receipt = await erase(what, value)
+    audit(visitor.name, f"erase_{what}", traces=receipt["traces"])  # not whom: that would be kept with the log
+    return as_json(200, receipt)
 
 
 def _change(asked: Any, changes: DriftWatch) -> int:

@@ -75,6 +75,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "internal_error": "tracescore itself failed; see its log",
     "queue_full": "too many interactions were waiting for the judge",
     "shutdown": "the process was shutting down",
+    "erased": "its trace was erased before the judge read it",
 }
 
 SOURCE_MEANINGS: Mapping[ContextSource, str] = {

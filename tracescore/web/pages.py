@@ -8,7 +8,8 @@ POST /logout                    ends it
 GET  /style.css  /icon.svg
 GET  /labels                    the next answer that people are asked to label; POST /labels: what they say
 GET  /api/labels                all labels and the sums of what nobody labelled, for `tracescore labels`
-GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`; POST /api/baseline
+GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`
+POST /api/baseline  /api/erase     for those who may change something
 """
 
 import logging
@@ -38,7 +39,7 @@ _log = logging.getLogger("tracescore.web")
 
 TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
 GOLD_PATH = "/gold"
-POSTABLE = ("/login", "/logout", "/api/baseline", labels.PATH)
+POSTABLE = ("/login", "/logout", "/api/baseline", "/api/erase", labels.PATH)
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 429, 500)
 
@@ -61,7 +62,8 @@ class Pages:
     `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
     convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
-    `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one.
+    `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one; results
+    leave the page after `age` seconds; `erase` erases what is kept of a trace, a conversation or a user.
     Raises UsageError when the token cannot be read.
     """
 
@@ -79,6 +81,8 @@ class Pages:
         changes: DriftWatch | None = None,
         labelling: Labelling | None = None,
         gold: Callable[[], Mapping[str, Any]] | None = None,
+        age: float | None = None,
+        erase: api.Erases | None = None,
     ) -> None:
         self._guard = Guard(settings, access)
         self._labels = labels.LabelPages(labelling)
@@ -89,7 +93,7 @@ class Pages:
         self._targets = targets
         self._switch = switch
         self._changes = changes
-        self._recent = Recent(settings.keep)
+        self._recent, self._erase = Recent(settings.keep, clock, age), erase
         self._gold = gold
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
@@ -100,6 +104,10 @@ class Pages:
     async def export(self, result: Result) -> None:
         """Keeps one result for the page; the oldest one goes when there are too many."""
         self._recent.add(result)
+
+    async def forget_traces(self, trace_ids: frozenset[str]) -> int:
+        """Forgets what the page keeps of these traces."""
+        return self._recent.forget(trace_ids)
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -132,7 +140,7 @@ class Pages:
         if request.path == "/logout":
             return await self._logout(request, visitor)
         if request.path in api.PATHS:
-            return await api.answer(request, visitor, self._changes, self._recent)
+            return await api.answer(request, visitor, self._changes, self._recent, self._erase)
         if request.path in labels.PATHS:
             return await self._label(request, visitor)
         if request.path == "/":
