@@ -36,9 +36,9 @@ from tracescore.net.connections import ConnectionMetrics, Connections
 from tracescore.net.listener import address_of, bind, serving
 from tracescore.net.tls import inner_tls
 from tracescore.pipeline.defects import Defects
-from tracescore.pipeline.erasure import Erasure, admitting
 from tracescore.pipeline.evaluating import EvaluatingStage
 from tracescore.pipeline.journal import Journal
+from tracescore.pipeline.kept import Kept, admitting
 from tracescore.pipeline.ledger import Ledger
 from tracescore.pipeline.queue import Queue
 from tracescore.pipeline.reading import ReadingStage
@@ -93,7 +93,7 @@ class Service:
 
         self.reader = TraceReader(config.interactions, sampler.attributes | {config.retain.user}, self._uncounted)
         keepers = {"page": self.pages, "labels": self.labelling, "gold store": self.gold.runner}
-        self.erasure = Erasure(config, self.journal, parts, self.reader, keepers)
+        self.kept = Kept(config, self.journal, parts, self.reader, keepers)
         admits = admitting(self.gold.or_gold(sampler.admits), parts.erased)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
         self.receiver = Receiver(config.receiver, self.intake, self.net, self.access)
@@ -155,7 +155,7 @@ class Service:
             labelling=self.labelling,
             gold=partial(view, self.gold.runner) if self.gold.runner else None,
             age=self.config.retain.page,
-            erase=lambda what, value: self.erasure.erase(what, value),  # noqa: PLW0108 - it is made later
+            kept=lambda: self.kept,
         )
 
     async def _evaluate_gold(self, interaction: Interaction) -> Result:

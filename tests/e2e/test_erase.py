@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import urllib.request
 from pathlib import Path
 
@@ -82,6 +83,7 @@ def test_what_somebody_wrote_is_gone_from_every_file_and_stays_gone(tmp_path: Pa
                 service.wait_log(f'what=erase_{what} traces="1"')
             assert holding(tmp_path, "a cold")
             assert "a cold" in service.get("page", "/")
+            look_into_the_spool(tmp_path, page)
             assert not [line for line in service.log if any(who in line for who in WHOSE.values())]
             evaluated = service.value("tracescore_evaluations_total")
             service.terminate()
@@ -93,6 +95,27 @@ def test_what_somebody_wrote_is_gone_from_every_file_and_stays_gone(tmp_path: Pa
             assert service.value("tracescore_receiver_spans_total") == 1
             assert service.value("tracescore_receiver_admitted_spans_total") == 0
             assert holding(tmp_path, WORDS) == []
+
+
+def look_into_the_spool(folder: Path, page: str) -> None:
+    """While the service runs, and goes on to have it for itself."""
+    asked = ("-c", str(folder / "tracescore.yaml"), "--page", page)
+    found = json.loads(run("spool", "stats", *asked).stdout)
+    assert (found["rows"]["results"], found["results_with_texts"]) == (4, 1)
+    copy = folder / "copy" / "spool"
+    copy.parent.mkdir()
+    assert run("spool", "backup", str(copy), *asked).returncode == 0
+    again = run("spool", "backup", str(copy), *asked)
+    assert (again.returncode, again.stderr.count("File exists")) == (2, 1)
+    assert copy.stat().st_mode & 0o777 == 0o600
+    alone = folder / "alone.yaml"
+    alone.write_text(f"spool: {{path: '{copy}'}}\n")
+    lines = [run("spool", "export", "-c", str(alone)).stdout, run("spool", "export", *asked).stdout]
+    assert lines[0] == lines[1]
+    rows = [json.loads(line) for line in lines[0].splitlines()]
+    assert [row["interaction"]["question"] for row in rows].count(None) == 3
+    assert json.loads(run("spool", "stats", "-c", str(alone)).stdout)["rows"] == found["rows"]
+    assert sorted(each.name for each in folder.iterdir() if each.name.startswith(".")) == []
 
 
 def post(service: Running, body: bytes) -> None:

@@ -23,6 +23,7 @@ from tracescore.cli.labels import labels
 from tracescore.cli.running import error_of_ours
 from tracescore.cli.score import score
 from tracescore.cli.serve import serve
+from tracescore.cli.spool import spool
 from tracescore.errors import ConfigError, TracescoreError
 
 app = typer.Typer(
@@ -46,6 +47,7 @@ for command in (
 ):  # in the order of the help
     app.command()(command)
 app.add_typer(gold, name="gold")
+app.add_typer(spool, name="spool")
 
 
 @app.callback(invoke_without_command=True)

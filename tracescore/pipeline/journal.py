@@ -164,6 +164,15 @@ class Journal:
             self._unpublished -= 1
         self._note_delivered()
 
+    @property
+    def has_file(self) -> bool:
+        """Whether there is a spool to look into."""
+        return self._spool.durable
+
+    async def ask(self, change: Change) -> None:
+        """Lets something look into the file, between two changes."""
+        await self._spool.commit(change)
+
     async def erase(self, change: Erase) -> None:
         """Takes everything of some traces out of the file and of what is in memory for it."""
         await self._spool.commit(change)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, Protocol
@@ -49,8 +49,8 @@ class Tables(Protocol):
         """Deletes those that no piece has any more, when there may be many."""
         ...
 
-    def scrub(self) -> None:
-        """After this transaction nothing of what was ever deleted is to be left in the file."""
+    def afterwards(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Does something behind this transaction, outside of any; what it raises is lost."""
         ...
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from tracescore.model import Result
@@ -64,7 +66,7 @@ class Erase:
             db.execute("INSERT OR REPLACE INTO facts VALUES (?, ?, ?)", (name, op, str(self.at).encode()))
             db.execute("DELETE FROM facts WHERE name LIKE ?", (f"{USER}% {trace_id.hex()}",))
         db.execute("DELETE FROM origins WHERE id NOT IN (SELECT origin FROM pieces)")
-        tables.scrub()
+        tables.afterwards(_rewrite)
 
     def _candidates(self, tables: Tables) -> Iterable[tuple[int, Result]]:
         for number, text, full in tables.db.execute("SELECT op, brief, full FROM results").fetchall():
@@ -79,3 +81,10 @@ class Erase:
         if self.conversation and told.conversation_id == self.conversation:
             return True
         return bytes.fromhex(told.trace_id) in self.known
+
+
+def _rewrite(db: sqlite3.Connection) -> None:
+    """What was deleted stands in free pages and in the log until they are used again: not after this."""
+    with suppress(sqlite3.Error):  # without room for a copy, at least the log goes
+        db.execute("VACUUM")
+    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

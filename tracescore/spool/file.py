@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import chain, count
@@ -60,7 +60,7 @@ class File:
         """Whether the file was shut to be mended and is not open again: then the next write mends it."""
         self._origins: dict[tuple[bytes, bytes], tuple[int, bytes]] = {}
         self._added = 0
-        self._scrub = False
+        self._afterwards: list[Callable[[sqlite3.Connection], None]] = []
         try:
             self._open()
         except sqlite.DAMAGED as error:
@@ -82,12 +82,13 @@ class File:
             self.db.execute("COMMIT")
         except BaseException:
             self._origins.clear()  # some may have been of this transaction
-            self._scrub = False
+            self._afterwards.clear()
             with suppress(sqlite3.Error):
                 self.db.execute("ROLLBACK")
             raise
-        if self._scrub:
-            self._rewrite()
+        while self._afterwards:
+            with suppress(sqlite3.Error):
+                self._afterwards.pop()(self.db)
         self._measure()
 
     def origin(self, resource: bytes, scope: bytes) -> tuple[int, bytes]:
@@ -106,17 +107,10 @@ class File:
             self._origins.clear()
             self._added = 0
 
-    def scrub(self) -> None:
-        """See `Tables.scrub`."""
-        self._origins.clear()
-        self._scrub = True
-
-    def _rewrite(self) -> None:
-        """What was deleted stands in free pages and in the log until they are used again: not after this."""
-        self._scrub = False
-        with suppress(sqlite3.Error):  # without room for a copy, what is deleted from now on is overwritten at least
-            self.db.execute("VACUUM")
-        self.db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    def afterwards(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """See `Tables.afterwards`."""
+        self._origins.clear()  # it may have deleted some
+        self._afterwards.append(work)
 
     def last_op(self) -> int:
         """The highest number of a change that anything is known of."""

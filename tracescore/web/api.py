@@ -5,8 +5,8 @@ can send, and that its scripts can send only after asking, which is refused.
 """
 
 import random
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 import orjson
@@ -18,52 +18,88 @@ from tracescore.web.guard import Visitor, audit
 from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
 from tracescore.web.recent import Recent, is_cut
 
-PATHS = ("/api/baseline", "/api/anchors", "/api/erase")
+CHANGING = ("/api/baseline", "/api/erase", "/api/spool")
+PATHS = (*CHANGING, "/api/anchors")
 HEADER = "x-tracescore"
 MOST_ANCHORS = 1_000
-Erases = Callable[[str, str], Awaitable[Mapping[str, Any]]]
-"""(`user`, `trace` or `conversation`, its id) -> the receipt; ValueError for what there is not."""
+
+
+class KeptTexts(Protocol):
+    """What is kept of users. ValueError from each: why not."""
+
+    async def erase(self, what: str, value: str) -> Mapping[str, Any]:
+        """Erases a `user`, a `trace` or a `conversation` by its id; the receipt."""
+        ...
+
+    async def look(self) -> Mapping[str, Any]:
+        """What is in the spool."""
+        ...
+
+    async def back_up(self, path: str) -> Mapping[str, Any]:
+        """Copies it to a new file."""
+        ...
 
 
 async def answer(
-    request: Request, visitor: Visitor, changes: DriftWatch | None, recent: Recent, erase: Erases | None
+    request: Request, visitor: Visitor, changes: DriftWatch | None, recent: Recent, kept: KeptTexts | None
 ) -> Response:
     """The answer to a visitor's request."""
-    if request.path == "/api/anchors":
-        return _anchors(request.query, recent)
-    erasing = request.path == "/api/erase"
-    if changes is None and not erasing:
-        return refused(409, "this process does not watch for changes: drift.detector is false")
-    if request.method != "POST":
-        return refused(405, "POST expected") if erasing or changes is None else as_json(200, changes.show())
+    try:
+        if request.path == "/api/anchors":
+            return _anchors(request.query, recent)
+        if request.method == "POST":
+            return await _changed(request, visitor, changes, kept)
+        if request.path == "/api/baseline":
+            return as_json(200, _watching(changes).show())
+        if request.path == "/api/spool" and kept is not None:
+            return as_json(200, await kept.look())
+    except _NotHere as error:
+        return refused(409, str(error))
+    except ValueError as error:  # orjson's is one
+        return refused(400, str(error))
+    return refused(405, "POST expected")
+
+
+class _NotHere(ValueError):
+    """What the process has no part for."""
+
+
+def _watching(changes: DriftWatch | None) -> DriftWatch:
+    if changes is None:
+        raise _NotHere("this process does not watch for changes: drift.detector is false")
+    return changes
+
+
+async def _changed(request: Request, visitor: Visitor, changes: DriftWatch | None, kept: KeptTexts | None) -> Response:
+    if request.path == "/api/baseline":
+        _watching(changes)
     if not visitor.may("operator"):
         return refused(403, f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)")
     if HEADER not in request.headers:
-        return refused(403, f"the header {HEADER} is missing: use `tracescore baseline` or `tracescore erase`")
+        return refused(403, f"the header {HEADER} is missing: use the command line")
     body = await request.body()
     if body is None:
         return refused(413, f"at most {LARGEST_BODY} bytes")
-    try:
-        asked = orjson.loads(body)
-        if erasing:
-            return await _erase(asked, visitor, erase)
-        done = _change(asked, changes) if changes else 0
+    asked = orjson.loads(body)
+    if request.path == "/api/baseline":
+        done = _change(asked, _watching(changes))
         facts = {name: asked.get(name) for name in ("service", "detector", "at")}
         audit(visitor.name, f"baseline_{asked['action']}", **facts, detectors=done)
         return as_json(200, {"detectors": done})
-    except ValueError as error:  # orjson's is one
-        return refused(400, str(error))
-
-
-async def _erase(asked: Any, visitor: Visitor, erase: Erases | None) -> Response:
-    if erase is None:
-        return refused(409, "this process keeps nothing that could be erased")
     if not isinstance(asked, Mapping) or len(asked) != 1 or not all(isinstance(each, str) for each in asked.values()):
-        raise ValueError("user, trace or conversation expected, with an id")
+        raise ValueError("one name and its value expected")
+    if kept is None:
+        raise _NotHere("this process keeps nothing")
     ((what, value),) = asked.items()
-    receipt = await erase(what, value)
-    audit(visitor.name, f"erase_{what}", traces=receipt["traces"])  # not whom: that would be kept with the log
-    return as_json(200, receipt)
+    if request.path == "/api/erase":
+        receipt = await kept.erase(what, value)
+        audit(visitor.name, f"erase_{what}", traces=receipt["traces"])  # not whom: that would be kept with the log
+        return as_json(200, receipt)
+    if what != "backup":
+        raise ValueError("backup expected")
+    copied = await kept.back_up(value)
+    audit(visitor.name, "spool_backup", path=value)
+    return as_json(200, copied)
 
 
 def _change(asked: Any, changes: DriftWatch) -> int:

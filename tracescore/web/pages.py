@@ -9,7 +9,8 @@ GET  /style.css  /icon.svg
 GET  /labels                    the next answer that people are asked to label; POST /labels: what they say
 GET  /api/labels                all labels and the sums of what nobody labelled, for `tracescore labels`
 GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`
-POST /api/baseline  /api/erase     for those who may change something
+GET  /api/spool                 for `tracescore spool`
+POST /api/baseline  /api/erase  /api/spool   for operators
 """
 
 import logging
@@ -39,7 +40,7 @@ _log = logging.getLogger("tracescore.web")
 
 TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
 GOLD_PATH = "/gold"
-POSTABLE = ("/login", "/logout", "/api/baseline", "/api/erase", labels.PATH)
+POSTABLE = ("/login", "/logout", *api.CHANGING, labels.PATH)
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 429, 500)
 
@@ -63,7 +64,7 @@ class Pages:
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
     convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
     `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one; results
-    leave the page after `age` seconds; `erase` erases what is kept of a trace, a conversation or a user.
+    leave the page after `age` seconds; `kept` gives what can look into the spool, copy it, and erase.
     Raises UsageError when the token cannot be read.
     """
 
@@ -82,7 +83,7 @@ class Pages:
         labelling: Labelling | None = None,
         gold: Callable[[], Mapping[str, Any]] | None = None,
         age: float | None = None,
-        erase: api.Erases | None = None,
+        kept: Callable[[], api.KeptTexts] | None = None,
     ) -> None:
         self._guard = Guard(settings, access)
         self._labels = labels.LabelPages(labelling)
@@ -93,7 +94,7 @@ class Pages:
         self._targets = targets
         self._switch = switch
         self._changes = changes
-        self._recent, self._erase = Recent(settings.keep, clock, age), erase
+        self._recent, self._kept = Recent(settings.keep, clock, age), kept
         self._gold = gold
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
@@ -140,7 +141,8 @@ class Pages:
         if request.path == "/logout":
             return await self._logout(request, visitor)
         if request.path in api.PATHS:
-            return await api.answer(request, visitor, self._changes, self._recent, self._erase)
+            kept = self._kept() if self._kept is not None else None
+            return await api.answer(request, visitor, self._changes, self._recent, kept)
         if request.path in labels.PATHS:
             return await self._label(request, visitor)
         if request.path == "/":

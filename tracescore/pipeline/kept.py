@@ -1,4 +1,4 @@
-"""Erases what was kept of a trace, a conversation or a user, wherever tracescore keeps it, and says where it cannot."""
+"""What is kept of users: it can be looked at and copied, and what is of one of them erased, wherever it is."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tracescore.pipeline.journal import Journal
 from tracescore.pipeline.recovery import Parts
 from tracescore.pipeline.trace_reader import TraceReader
 from tracescore.spool.erasure import Erase, digest_of_user
+from tracescore.spool.look import Backup, Look
 
 SELECTORS = ("user", "trace", "conversation")
 
@@ -33,7 +34,7 @@ def admitting(admits: Admits, erased: Container[bytes]) -> Admits:
     return lambda trace_id: trace_id not in erased and admits(trace_id)
 
 
-class Erasure:
+class Kept:
     """See the module. `keepers` by the name of the receipt's line."""
 
     def __init__(
@@ -67,6 +68,24 @@ class Erasure:
             "stays": "counters, windows, baselines and exemplars: figures and trace ids, without anybody's text",
             "not_reached": list(_destinations(self._config)),
         }
+
+    async def look(self) -> dict[str, Any]:
+        """What is in the spool; ValueError when there is none."""
+        if not self._journal.has_file:
+            raise ValueError("spool.path is not set: there is no spool")
+        look = Look()
+        await self._journal.ask(look)
+        return look.found
+
+    async def back_up(self, path: str) -> dict[str, Any]:
+        """Copies the spool to a new file; ValueError when that is not possible."""
+        if not self._journal.has_file:
+            raise ValueError("spool.path is not set: there is no spool")
+        backup = Backup(path)
+        await self._journal.ask(backup)
+        if backup.error:
+            raise ValueError(backup.error)
+        return {"copied": path}
 
     async def _in_memory(self, what: str, value: str) -> set[bytes]:
         """The traces in which such an interaction is found, of those that are put together, wait, or were read."""
