@@ -15,5 +15,8 @@ class SpoolConfig(Section):
     store: Literal["all", "none"] = "all"
     """`none`: nothing that users wrote is in the file, only counters, figures and baselines. A crash or restart then
     loses what waited; labels, anchors and `attach: hold` are refused."""
+    hand_over: bool = True
+    """Whether the next process takes the file up, as on the volume of a StatefulSet: then SIGTERM leaves open traces to
+    it. `false`: tracescore reads them at once and finishes what it can within `shutdown_grace`."""
     max_size: Size = Field(default=2**30, ge=16 * 2**20)
     """At about this size tracescore asks senders to come back later."""

@@ -109,7 +109,8 @@ class Journal:
         They are to be read together where they are committed together, and else each for itself.
         """
         assembly = self._parts.assembly
-        traces = assembly.flush() if last and not self.durable else assembly.due()
+        handed_over = self.durable and self._config.spool.hand_over
+        traces = assembly.flush() if last and not handed_over else assembly.due()
         self._note_gone()
         gone, self._gone = self._gone, []
         if self.durable:
