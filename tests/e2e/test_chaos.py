@@ -299,7 +299,7 @@ def everything_is_accounted_for(chaos: Chaos) -> None:
     read = service.value("tracescore_interactions_total")
     ended = service.value("tracescore_evaluations_total")
     chaos.stop(signal.SIGTERM)
-    print(
+    print(  # noqa: T201 - for a run by hand
         f"\n{ROUNDS} rounds, seed {SEED}: {sent} acknowledged, {read:.0f} counted, {chaos.ledger.damaged:.0f} damaged"
     )
     assert sent - chaos.ledger.damaged <= read <= sent, "lost, or doubled"
