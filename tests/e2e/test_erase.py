@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from dataclasses import replace
 from pathlib import Path
 
 import yaml
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 
-from tests.openai_server import openai_server
+from tests.openai_server import openai_server, sensible
 from tests.otlp import span
 from tests.otlp import traces as request_of
 from tests.running import Running, run, serving
 from tests.sample_app import provider
+from tracescore.cli.page_client import ask
+from tracescore.config import WebConfig
 
 WORDS = "Kowalczyk's knee"
 
@@ -123,3 +126,31 @@ def post(service: Running, body: bytes) -> None:
     request = urllib.request.Request(f"http://{service.addresses['http']}/v1/traces", body, headers)
     with urllib.request.urlopen(request, timeout=10) as response:
         assert response.status == 200
+
+
+def test_without_texts_on_the_disk_a_crash_loses_what_waited_and_says_so(tmp_path: Path) -> None:
+    with openai_server() as judge:
+        config = yaml.safe_load(settings(tmp_path, judge.url))
+        config["spool"]["store"] = "none"
+        config["evaluators"] = {"max_concurrency": 1}
+        del config["drift"]
+        judge.script = lambda request: replace(sensible(request), delay=0.0 if request.is_probe else 60.0)
+        with serving(tmp_path, yaml.safe_dump(config)) as service:
+            app = provider(OTLPSpanExporter(endpoint=f"http://{service.addresses['grpc']}", insecure=True))
+            traces = [asked(app.get_tracer("app"), who, WORDS) for who in ("anna", "carl", "dora")]
+            service.wait_value(3, "tracescore_evaluations_pending", measure="faithfulness")
+            page = f"http://{service.addresses['page']}"
+            receipt = ask(WebConfig(), page, "/api/erase", {"trace": f"{traces[2]:032x}"})
+            assert receipt["traces"] == 1
+            assert service.value("tracescore_evaluations_total", outcome="shed", reason="erased") == 3
+            assert service.value("tracescore_evaluations_pending", measure="faithfulness") == 2
+            assert holding(tmp_path, WORDS) == []
+            service.process.kill()
+            service.process.wait()
+        judge.script = sensible
+        with serving(tmp_path, yaml.safe_dump(config)) as service:
+            assert service.value("tracescore_interactions_total") == 3
+            assert service.value("tracescore_evaluations_total", outcome="shed") == 9
+            assert service.value("tracescore_evaluations_pending") == 0
+            assert len([line for line in service.log if "event=interaction_lost" in line]) == 2
+        app.shutdown()
