@@ -103,14 +103,14 @@ def by_grpc(address: str, certificates: Certificates, client: tuple[str, str] | 
     cert, key = (Path(file).read_bytes() for file in client) if client else (None, None)
     credentials = grpc.ssl_channel_credentials(Path(certificates.ca).read_bytes(), key, cert)
     headers = (("authorization", f"Bearer {token}"),)
-    return GrpcExporter(endpoint=f"https://{address}", credentials=credentials, headers=headers, timeout=2)
+    return GrpcExporter(endpoint=f"https://{address}", credentials=credentials, headers=headers, timeout=1)
 
 
 def by_http(address: str, certificates: Certificates, client: tuple[str, str] | None, token: str) -> HttpExporter:
     cert, key = client or (None, None)
     return HttpExporter(
         endpoint=f"https://{address}/v1/traces", certificate_file=certificates.ca, client_certificate_file=cert,
-        client_key_file=key, headers={"Authorization": f"Bearer {token}"}, timeout=2,
+        client_key_file=key, headers={"Authorization": f"Bearer {token}"}, timeout=1,
     )  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Everything that reads what others wrote, on damaged and made-up input, for a while and with new seeds every time.
 
-A second each by default; TRACESCORE_FUZZ=600 by hand. A failure prints the seed, and TRACESCORE_SEED repeats it.
+Half a second each by default; TRACESCORE_FUZZ=600 by hand. A failure prints the seed, and TRACESCORE_SEED repeats it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tracescore.otlp.decode import decode
 from tracescore.otlp.json import traces_to_protobuf
 from tracescore.otlp.split import split_traces
 
-SECONDS = float(os.environ.get("TRACESCORE_FUZZ", "1"))
+SECONDS = float(os.environ.get("TRACESCORE_FUZZ", "0.5"))
 FIRST = int(os.environ.get("TRACESCORE_SEED", "0"))
 CAPTURES = Path(__file__).parent.parent / "captures"
 PROTOBUF = [file.read_bytes() for file in sorted(CAPTURES.glob("**/*.traces.pb")) if file.stat().st_size < 2**16]
