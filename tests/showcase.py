@@ -12,7 +12,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from tests.openai_server import OpenAIServer, openai_server
 from tracescore.config import Config, OpenAIEmbedderConfig, OpenAIJudgeConfig
-from tracescore.exporters.prometheus.exposition import Health, metrics_app
+from tracescore.exporters.prometheus.exposition import Health, Scrapes, metrics_app
 from tracescore.model import LIVE_MEASURES, Clock, Interaction, Measure, Result, Score, Unscored
 from tracescore.net.listener import address_of, bind, serving
 from tracescore.service import Service
@@ -86,7 +86,7 @@ def replicas(count: int, models: OpenAIServer | None = None, **settings: Any) ->
             stack.callback(portal.call, replica.close)
             bound = bind("127.0.0.1:0", "test")
             replica.address = address_of(bound)
-            app = metrics_app(replica.registry, Health(ready=True))
+            app = metrics_app(replica.registry, Health(ready=True), Scrapes(replica.registry, time.time))
             stack.enter_context(portal.wrap_async_context_manager(serving(app, bound)))
             made.append(replica)
         yield made

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -155,15 +153,3 @@ def test_every_module_of_the_tests_that_is_shown_exists() -> None:
 def test_nothing_is_left_to_be_filled_in() -> None:
     for page, text in PAGES.items():
         assert not re.findall(r"^[A-Z_]{8,}$|\bTODO\b|\bTBD\b", text, re.MULTILINE), page
-
-
-def test_help_of_every_command_is_one_screen() -> None:
-    plain = ("serve", "check", "inspect", "score", "labels", "calibrate", "baseline", "anchors", "demo")
-    for name in (*plain, "gold", "gold run", "gold pin"):
-        done = subprocess.run(
-            [sys.executable, "-m", "tracescore.cli.main", *name.split(), "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        assert 0 < done.stdout.count("\n") < 40

@@ -26,7 +26,7 @@ def to_stderr(level: int = logging.INFO) -> None:
 
 
 def defect(log: logging.Logger, error: BaseException, **facts: object) -> None:
-    """Logs an error of ours: its type and where it happened, the innermost frame first.
+    """Logs a defect: the type of the error and where it happened, the innermost frame first.
 
     Its text stays out, which may repeat what users wrote; so do those of `logging.Logger.exception`, which is
     therefore used nowhere. `facts` must be safe to log.

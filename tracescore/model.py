@@ -1,4 +1,4 @@
-"""The words of tracescore as types. Frozen, plain, and importing nothing of ours.
+"""The words of tracescore as types. Frozen and plain; they import nothing of tracescore.
 
 The flow of one trace through them:
 

@@ -39,7 +39,12 @@ class Redactor:
     """Replaces what the patterns find by `[name of the pattern]`, and counts it."""
 
     def __init__(self, settings: RedactionConfig, registry: CollectorRegistry) -> None:
-        counter = Counter("tracescore_redaction_replaced", "Replacements in texts.", ["pattern"], registry=registry)
+        counter = Counter(
+            "tracescore_redaction_replaced",
+            "Texts that redaction replaced, by pattern.",
+            ["pattern"],
+            registry=registry,
+        )
         finders: dict[str, Find] = {name: _READY_MADE[name] for name in _READY_MADE if name in settings.patterns}
         finders |= {name: partial(_matches, compiled(pattern)) for name, pattern in settings.custom.items()}
         self._patterns = [_Pattern(name, find, counter.labels(name)) for name, find in finders.items()]

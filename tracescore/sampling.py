@@ -39,9 +39,17 @@ class Sampler:
         self._limit = _RateLimit(settings.max_per_minute)
         self._factors: OrderedDict[str, float] = OrderedDict()
         self._decided = Counter(
-            "tracescore_sampling_interactions", "Interactions by decision.", ["rule", "decision"], registry=registry
+            "tracescore_sampling_interactions",
+            "Interactions that sampling decided on, by rule and decision.",
+            ["rule", "decision"],
+            registry=registry,
         )
-        ratios = Gauge("tracescore_sampling_ratio", "Share that is scored at present.", ["rule"], registry=registry)
+        ratios = Gauge(
+            "tracescore_sampling_ratio",
+            "Share of interactions that tracescore scores now.",
+            ["rule"],
+            registry=registry,
+        )
         for name, ratio in ((DEFAULT_RULE, settings.ratio), *((rule.name, rule.ratio) for rule in settings.rules)):
             ratios.labels(name).set_function(partial(self._at_present, ratio))
             for decision in ("scored", "left_out"):

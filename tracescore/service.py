@@ -5,7 +5,7 @@
 
 What must not be lost goes through the journal, which commits it to the spool before it takes effect.
 Listeners on the inside of the flow start before those outside it and stop after them: nobody sends into a void.
-What was received is exported or counted, also when the process is told to stop.
+What was received is exported or counted, also when the process stops.
 """
 
 import logging
@@ -23,7 +23,7 @@ from tracescore.calibration.labelling import build_labelling
 from tracescore.config import Config
 from tracescore.drift import build_watch
 from tracescore.exporters import Exporter, build_exporters, build_hold
-from tracescore.exporters.prometheus.exposition import Health, metrics_app, metrics_gate
+from tracescore.exporters.prometheus.exposition import Health, build_metrics
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.gold.traffic import build_gold
 from tracescore.gold.view import view
@@ -97,7 +97,7 @@ class Service:
         admits = admitting(self.gold.or_gold(sampler.admits), parts.erased)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
         self.receiver = Receiver(config.receiver, self.intake, self.net, self.access)
-        self.metrics = metrics_app(registry, self.health, metrics_gate(config.exporters.prometheus, self.access))
+        self.metrics = build_metrics(config.exporters.prometheus, registry, self.health, self.access, clock)
         self._tls = inner_tls(config)
         choosing = (self.gold, deduplication, self.report, sampler, self.redactor)
         self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
@@ -110,23 +110,22 @@ class Service:
         `shutdown_grace` is over, and the exporters close. Reports as started, with the address of every listener,
         once all of them accept connections.
         """
-        config = self.config
-        scrape = bind(config.exporters.prometheus.listen, "exporters.prometheus.listen")
-        page = bind(config.web.listen, "web.listen")
-        http = bind(config.receiver.http.listen, "receiver.http.listen")
+        scrape = bind(self.config.exporters.prometheus.listen, "exporters.prometheus.listen")
+        page = bind(self.config.web.listen, "web.listen")
+        http = bind(self.config.receiver.http.listen, "receiver.http.listen")
         if self.labelling:
             self.labelling.open()
         await self.journal.resume(self.reader)
-        (scrape_tls, page_tls), metrics = self._tls, self.metrics
         async with AsyncExitStack() as outlasting:
-            await outlasting.enter_async_context(serving(metrics, scrape, Connections("metrics", self.net), scrape_tls))
-            await outlasting.enter_async_context(serving(self.pages, page, Connections("page", self.net), page_tls))
+            enter, net, (scrape_tls, page_tls) = outlasting.enter_async_context, self.net, self._tls
+            await enter(serving(self.metrics, scrape, Connections("metrics", net), scrape_tls))
+            await enter(serving(self.pages, page, Connections("page", net), page_tls))
             outlasting.push_async_callback(self._close)
-            beside = await outlasting.enter_async_context(anyio.create_task_group())
+            beside = await enter(anyio.create_task_group())
             self._start_beside(beside, stop)
             with anyio.CancelScope() as drain:
                 async with anyio.create_task_group() as stages:
-                    for _ in range(config.evaluators.max_concurrency):
+                    for _ in range(self.config.evaluators.max_concurrency):
                         stages.start_soon(self.evaluating.run)
                     received_all = anyio.Event()
                     stages.start_soon(self.reading.run, received_all)
@@ -156,6 +155,7 @@ class Service:
             gold=partial(view, self.gold.runner) if self.gold.runner else None,
             age=self.config.retain.page,
             kept=lambda: self.kept,
+            live=self.gold.live.count,
         )
 
     async def _evaluate_gold(self, interaction: Interaction) -> Result:

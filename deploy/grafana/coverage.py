@@ -32,13 +32,15 @@ def portion(counter: str, by: str, part: str, whole: str = "") -> str:
 
 def build() -> dashboard.Dashboard:
     """The dashboard."""
-    made = board("coverage", "coverage", "What came, what could be read, what was scored, and why not. All apps.", [])
+    made = board(
+        "coverage", "coverage", "What tracescore received, read and scored, and what not and why. All apps.", []
+    )
     row(
         made,
         "What came",
         chart(
             "Spans",
-            "Received, and how many of them belong to a GenAI convention.",
+            "Spans received, and how many belong to a GenAI convention.",
             {
                 "received": f"sum(increase(tracescore_receiver_spans_total{RATE}))",
                 "GenAI": f"sum(increase(tracescore_interactions_genai_spans_total{RATE}))",
@@ -46,12 +48,12 @@ def build() -> dashboard.Dashboard:
         ),
         stacked(
             "Refused",
-            "Requests that were refused, by reason: `full` comes back later, the others do not. Best empty.",
+            "Refused requests, by reason. Senders repeat those refused as `full`, and no others. Best empty.",
             {"{{reason}}": counted("tracescore_receiver_refused_requests_total", "reason")},
         ),
         share(
             "Sampling ratio",
-            "Share of the interactions that is scored, by rule.",
+            "Share of interactions that tracescore scores, by rule.",
             {"{{rule}}": "avg by (rule) (tracescore_sampling_ratio)"},
         ),
     )
@@ -60,17 +62,17 @@ def build() -> dashboard.Dashboard:
         "What could be read",
         stacked(
             "Interactions",
-            "By what they hold. Only complete ones can get every score.",
+            "Interactions by what they hold. Only complete ones can get every score.",
             {"{{state}}": counted(READ, "state")},
         ),
         share(
             "Interactions that hold everything",
-            "Question, answer and contexts.",
+            "Share with question, answer and passages.",
             {"complete": portion(READ, "", 'state="complete"')},
         ),
         share(
             "Interactions without their text",
-            "The instrumentation does not record content; the log of tracescore names its switch.",
+            "The instrumentation records no texts; tracescore's log names the setting that turns them on.",
             {"without text": portion(READ, "", 'state="content_not_captured"')},
         ),
     )
@@ -79,32 +81,32 @@ def build() -> dashboard.Dashboard:
         "What became of it",
         stacked(
             "Evaluations",
-            "Per measure: scored, tried without a score (unscored), nothing to score (skipped), never tried (shed).",
+            "Per measure: scored; unscored (tried in vain); skipped (nothing to score); shed (too many waited).",
             {"{{measure}} {{outcome}}": counted(ENDED, "measure, outcome")},
         ),
         stacked(
             "Why there is no score",
-            "By reason.",
+            "Evaluations without a score, by reason.",
             {"{{measure}} {{outcome}} {{reason}}": counted(ENDED, "measure, outcome, reason", '{outcome!="scored"}')},
         ),
         share(
             "Evaluations that gave no score though there was something to score",
-            "Unscored and shed, of all but the skipped. Above 25 % the quality alerts keep silent.",
+            "Unscored and shed, as a share of all but the skipped. Above 25 % the quality alerts are silent.",
             {"{{measure}}": portion(ENDED, "measure", 'outcome=~"unscored|shed"', '{outcome!="skipped"}')},
         ),
         chart(
             "Waiting",
-            "Started and not ended. A rising line: the judge is slower than the traffic.",
+            "Evaluations that wait or run. A rising line: the judge is slower than the traffic.",
             {"{{measure}}": "sum by (measure) (tracescore_evaluations_pending)"},
         ),
         chart(
             "Age of what waits longest",
-            "Above 15 minutes an alert says so.",
+            "An alert fires above 15 minutes.",
             {"{{measure}}": "max by (measure) (tracescore_evaluations_oldest_pending_seconds)"},
         ).unit("s"),
         chart(
             "From the answer to its score",
-            "Half of the scores are there after, and 95 % of them.",
+            "Time within which half, and 95 %, of the scores arrive.",
             {
                 word: (
                     f"histogram_quantile({q}, sum by (le) (increase(tracescore_evaluations_lag_seconds_bucket{RATE})))"

@@ -28,7 +28,7 @@ def build() -> dashboard.Dashboard:
     made = board(
         "gold set",
         "gold",
-        "Questions with known answers, asked of the app on a schedule.",
+        "Questions with known answers that tracescore asks the app on a schedule.",
         [
             chosen("gold_set", "tracescore_gold_info"),
             chosen("judge", "tracescore_gold_items", ("gold_set",)),
@@ -40,7 +40,7 @@ def build() -> dashboard.Dashboard:
         "How right are the answers",
         chart(
             "Gold: mean by release",
-            "Of the chosen measure. Correctness that falls while faithfulness stays: stale or wrong passages.",
+            "Mean of the chosen measure. If correctness drops while faithfulness stays, passages are stale or wrong.",
             {RELEASE: newest(f"{measure}_ratio")},
         ).max(1),
         chart(
@@ -53,7 +53,7 @@ def build() -> dashboard.Dashboard:
         ).max(1),
         chart(
             "Gold: mean by tag",
-            "Of the chosen measure, over the items with a tag.",
+            "Mean of the chosen measure over the items with a tag.",
             {"{{slice}} {{service_version}}": newest(f"{measure}_by_slice_ratio", "slice, service_version")},
         ).max(1),
     )
@@ -63,7 +63,7 @@ def build() -> dashboard.Dashboard:
         dashed(
             chart(
                 "Gold: change",
-                "Newest run less the reference, over the same items. The dashed line: less is no news.",
+                "Newest run minus the pinned runs, over the same items. The dashed line is the tolerance.",
                 {
                     "{{measure}}": newest("change_ratio", "measure"),
                     "tolerance": f"-max(tracescore_gold_tolerance_ratio{{{SET}}})",
@@ -83,12 +83,12 @@ def build() -> dashboard.Dashboard:
         "Is it measured",
         stacked(
             "Gold: items",
-            "By outcome and release.",
+            "Items by outcome and release.",
             {"{{outcome}} {{service_version}}": newest("items", "outcome, service_version")},
         ),
         chart(
             "Gold: since the last good run",
-            "Also how long it took.",
+            "Time since the last good run, and its duration.",
             {
                 "since": f"time() - {newest('last_success_timestamp_seconds', 'gold_set', SET)}",
                 "took": newest("run_duration_seconds", "gold_set", SET),

@@ -39,17 +39,17 @@ def build() -> dashboard.Dashboard:
         "Is it there",
         share(
             "Replicas whose judge answers",
-            "Below 100 % some do not score.",
+            "Below 100 %, some replicas do not score.",
             {"ready": f"avg(tracescore_judge_ready{JUDGE})"},
         ),
         stacked(
             "Which judge",
-            "Replicas by model and epoch. A new epoch: scores before and after are not comparable.",
+            "Replicas by model and epoch. Scores of different epochs are not comparable.",
             {"epoch {{epoch}} {{model}}": f"count by (epoch, model) (tracescore_judge_info{JUDGE})"},
         ),
         chart(
             "Replicas that stopped asking",
-            "Their circuit breaker is open (or trying again) after too many failures.",
+            "Replicas whose circuit breaker is open, or tries again, after too many failures.",
             {
                 "not asking": (
                     'sum(tracescore_judge_circuit_state{judge="$judge", state!="closed"})'  # 0 while all is well
@@ -60,7 +60,7 @@ def build() -> dashboard.Dashboard:
     row(
         made,
         "How it answers",
-        stacked("Requests", "Per second, by how they ended.", {"{{outcome}}": rate("requests", "outcome")}),
+        stacked("Requests", "Requests per second, by outcome.", {"{{outcome}}": rate("requests", "outcome")}),
         chart(
             "Time of a request",
             "95 % of them take no longer, by operation.",
@@ -73,7 +73,7 @@ def build() -> dashboard.Dashboard:
         ).unit("s"),
         stacked(
             "Replies that were not as asked",
-            "Per second: verdicts that did not count, by reason, and replies with more in them than the JSON.",
+            "Per second: verdicts that did not count, by reason, and replies that held more than the JSON.",
             {"{{reason}}": rate("dropped", "reason"), "repaired": rate("repaired", "judge")},
         ),
     )
@@ -83,7 +83,7 @@ def build() -> dashboard.Dashboard:
         dashed(
             chart(
                 "Money within a day",
-                "In the currency of judge.price; 0 where no price is set. The dashed line is the limit of the rules.",
+                "In the currency of judge.price; 0 without a price. The dashed line is the limit in the alert rules.",
                 {"spent": within_a_day("cost"), "limit": f"max({COST_LIMIT})"},
             ),
             "limit",
@@ -91,16 +91,16 @@ def build() -> dashboard.Dashboard:
         dashed(
             chart(
                 "Tokens within a day",
-                "Read and written. The dashed line is the limit of the rules.",
+                "Tokens read and written. The dashed line is the limit in the alert rules.",
                 {"used": within_a_day("tokens"), "limit": f"max({TOKENS_LIMIT})"},
             ),
             "limit",
         ).unit("short"),
-        stacked("Tokens", "Per second, read and written.", {"{{direction}}": rate("tokens", "direction")}),
-        stacked("Money by operation", "Per second.", {"{{operation}}": rate("cost", "operation")}),
+        stacked("Tokens", "Tokens per second, read and written.", {"{{direction}}": rate("tokens", "direction")}),
+        stacked("Money by operation", "Money per second.", {"{{operation}}": rate("cost", "operation")}),
         chart(
             "Money per 1,000 scored interactions",
-            "Of the measure with most scores.",
+            "Cost per 1,000 interactions that the most frequent measure scored.",
             {
                 "per 1,000": (
                     f"1000 * sum(increase(tracescore_judge_cost_total{JUDGE}[1d]))\n/\n"
@@ -110,7 +110,7 @@ def build() -> dashboard.Dashboard:
         ),
         stacked(
             "Requests to the embedder",
-            "Per second, by how they ended; a local one makes none.",
+            "Requests per second, by outcome; an embedder in the process makes none.",
             {"{{outcome}}": f"sum by (outcome) (rate(tracescore_embedder_requests_total{RATE}))"},
         ),
     )

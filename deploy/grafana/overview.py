@@ -21,9 +21,9 @@ from tracescore.model import LIVE_MEASURES, ContextSource
 
 FILE = Path(__file__).with_name("overview.json")
 MEANING = {
-    "answer_relevancy": "Does the answer address the question that was asked?",
+    "answer_relevancy": "Does the answer address the question?",
     "completeness": "Does the answer cover every part of the question?",
-    "faithfulness": "Does the retrieved evidence support the answer? One series per place the evidence was read from.",
+    "faithfulness": "Do the passages support the answer? One series per source of the passages.",
 }
 LEGEND = {"faithfulness": " {{context_source}}"}
 """What tells the series of a measure apart, as Grafana fills it in; the others have one series."""
@@ -77,14 +77,14 @@ def measure_row(to: dashboard.Dashboard, measure: str) -> None:
     to.with_panel(
         chart(
             f"{measure}: scores behind the mean",
-            f"As many equally weighted scores would say as much. Below {MIN_COUNT} the interval promises nothing.",
+            f"Scores, counted as equally weighted ones. Below {MIN_COUNT}, do not trust the interval.",
             {f"scores{LEGEND.get(measure, '')}": recorded(COUNT, measure)},
         ).span(4)
     )
     to.with_panel(
         share(
             f"{measure}: share below target",
-            "Share of the interactions whose own score lies below the target.",
+            "Share of interactions with a score below the target.",
             {f"below target{LEGEND.get(measure, '')}": recorded(BELOW, measure)},
         ).span(5)
     )
@@ -101,7 +101,7 @@ def build() -> dashboard.Dashboard:
         "Can these numbers be trusted? (all apps; more under coverage and judge)",
         share(
             "Evaluations that gave a score",
-            "Of those that had something to be scored. What fails is seldom like what succeeds.",
+            "Of those that had something to score. What fails is rarely like what succeeds.",
             {
                 "{{measure}}": (
                     f'sum by (measure) (increase(tracescore_evaluations_total{{outcome="scored"}}{RATE}))\n/\n'
@@ -111,12 +111,12 @@ def build() -> dashboard.Dashboard:
         ),
         share(
             "Replicas whose judge answers",
-            "Below 100 % some do not score.",
+            "Below 100 %, some replicas do not score.",
             {"{{judge}}": "avg by (judge) (tracescore_judge_ready)"},
         ),
         chart(
             "Alerts",
-            "Those that fire now.",
+            "Alerts that fire now.",
             {
                 "{{alertname}} {{measure}} {{cause}}": (
                     'sum by (alertname, measure, cause) (ALERTS{alertname=~"Tracescore.+", alertstate="firing"})'

@@ -37,19 +37,19 @@ def panels(by: str, word: str, prefix: str = "", where: str = "") -> list[timese
     return [
         chart(
             f"Mean by {word}",
-            f"The {SHOWN} lowest of those with at least {MIN_COUNT} scores in the window.",
+            f"The {SHOWN} lowest with at least {MIN_COUNT} scores in the window.",
             {legend: f"bottomk({SHOWN}, {mean} {enough})"},
         )
         .decimals(2)
         .max(1),
         share(
             f"Share below target by {word}",
-            f"The {SHOWN} highest of those with at least {MIN_COUNT} scores in the window.",
+            f"The {SHOWN} highest with at least {MIN_COUNT} scores in the window.",
             {legend: f"topk({SHOWN}, {below} {enough})"},
         ),
         chart(
             f"Scores by {word}",
-            f"As many equally weighted scores would say as much; the {SHOWN} with most.",
+            f"Effective scores (as equally weighted ones); the {SHOWN} largest.",
             {legend: f"topk({SHOWN}, {count})"},
         ),
     ]
@@ -62,7 +62,7 @@ def build() -> dashboard.Dashboard:
     made = board(
         "releases and slices",
         "slices",
-        "One measure by release and by slice. A series is born with its first score, which is missing here.",
+        "One measure by release and by slice. The first score of a new series is missing here.",
         [
             dashboard.CustomVariable("measure").values(",".join(LIVE_MEASURES)),
             *app(),

@@ -9,9 +9,9 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 def pages() -> dict[Path, str]:
     """The text of each generated page."""
-    from tests.documents import configuration, metrics
+    from tests.documents import command_line, configuration, metrics
 
-    return {DOCS / "configuration.md": configuration.page(), DOCS / "metrics.md": metrics.page()}
+    return {each.FILE: each.page() for each in (command_line, configuration, metrics)}
 
 
 def cell(text: str) -> str:

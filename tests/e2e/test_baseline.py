@@ -43,7 +43,7 @@ def test_baselines_are_shown_pinned_and_reset_and_go_on_after_a_restart(tmp_path
     with openai_server() as judge:
         with serving(tmp_path, settings(judge, tmp_path)) as service:
             page = ("--page", f"http://{service.addresses['page']}")
-            assert "nothing is watched" in run("baseline", "show", *page).stdout
+            assert "No scores yet" in run("baseline", "show", *page).stdout
             ask(service, GOOD, GOOD)
             assert "learning" in row(run("baseline", "show", *page).stdout, "completeness")
             early = run("baseline", "pin", *page)

@@ -113,7 +113,7 @@ def test_a_release_with_a_stale_document_is_told_from_all_else_that_can_go_wrong
     assert [sample.value for sample in flips] == [len(PRICES)]
     assert live == 1  # of all that the app did, one answer was a user's
     assert kept_out >= 3 * SIZE
-    assert "10 got wrong, 0 got right" in " ".join(page.split())
+    assert "10 became wrong, 0 became right" in " ".join(page.split())
     assert all(panels.values())
     assert panels["Gold: mean by release"]["shop 1.0"] == 1.0
     assert panels["Gold: mean by release"]["shop 2.0"] == pytest.approx(len(OTHERS) / SIZE)
@@ -169,7 +169,7 @@ def test_answers_read_from_real_traces_fail_the_check_and_the_report_names_the_i
     told = bad.stderr.splitlines()
     assert "tracescore gold run: factual: 0.167 is under 0.9" in told
     assert not [line for line in told if line.startswith("tracescore gold run: faithfulness")]
-    assert [line for line in told if "factual: fell from 1.000 to 0.167" in line]
+    assert [line for line in told if "factual: dropped from 1.000 to 0.167" in line]
     assert [line for line in told if "event=gold_run_done" in line and 'release="2.0"' in line]
     markdown = (tmp_path / "out.md").read_text()
     assert all(f"question: What is the price of the {name}?" in markdown for name in PRICES)

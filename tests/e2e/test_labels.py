@@ -88,5 +88,5 @@ def test_check_tells_how_soon_a_change_is_told(tmp_path: Path, judge: OpenAIServ
     done = run("check", str(file), "--scores-per-day", "500")
     assert done.returncode == 0, done.stderr
     assert "at 500 scores a day, once" in done.stdout
-    assert done.stdout.count("a fall by") == 3
+    assert done.stdout.count("reports a drop of") == 3
     assert not (tmp_path / "labels").exists()

@@ -21,7 +21,7 @@ from tests.certificates import Certificates
 from tests.otlp import Collected, sdk_span, span, traces
 from tracescore.config import PrometheusConfig, ReceiverConfig, TlsConfig
 from tracescore.errors import UsageError
-from tracescore.exporters.prometheus.exposition import Health, metrics_app, metrics_gate
+from tracescore.exporters.prometheus.exposition import Health, build_metrics
 from tracescore.net.access import AccessMetrics
 from tracescore.net.connections import ConnectionMetrics
 from tracescore.net.listener import address_of, bind, serving
@@ -212,7 +212,7 @@ async def test_health_is_told_without_a_certificate_and_metrics_are_not(
     registry, bound = CollectorRegistry(), bind("127.0.0.1:0", "exporters.prometheus.listen")
     assert settings.tls is not None
     tls = ServerTls(settings.tls, "exporters.prometheus.tls", optional=True)
-    app = metrics_app(registry, Health(), metrics_gate(settings, AccessMetrics(registry)))
+    app = build_metrics(settings, registry, Health(), AccessMetrics(registry), lambda: 0.0)
     async with serving(app, bound, tls=tls):
         context = ssl.create_default_context(cafile=certificates.ca)
         head = f"GET {path} HTTP/1.1\r\nhost: x\r\nconnection: close"

@@ -60,8 +60,8 @@ def test_two_judges_are_compared_on_the_statements_of_the_first(tmp_path: Path) 
         configs = ["-c", _config(tmp_path, "kind", kind.url), "-c", _config(tmp_path, "strict", strict.url)]
         result = CliRunner().invoke(app, ["agree", _rows(tmp_path), *configs])
     assert result.exit_code == 0, result.output
-    first, second = result.stdout.splitlines()
-    assert first.startswith("8 rows; judge kind: 16 calls, cost 0.0168; judge strict: 16 calls")
+    (second,) = result.stdout.splitlines()
+    assert result.stderr.startswith("8 rows; judge kind: 16 calls, cost 0.0168; judge strict: 16 calls")
     assert second.startswith("completeness: means 1.000 and 0.500, difference +0.500 [")
     assert second.endswith("over 8 rows; 0% of 8 verdicts alike, kappa 0.00")
 
@@ -73,7 +73,7 @@ def test_one_judge_asked_several_times_shows_its_spread(tmp_path: Path) -> None:
         config = ["-c", _config(tmp_path, "m", server.url), "--repeat", "2"]
         result = CliRunner().invoke(app, ["agree", _rows(tmp_path), *config])
     assert result.exit_code == 0, result.output
-    assert result.stdout.splitlines()[1] == (
+    assert result.stdout.splitlines()[0] == (
         "completeness: mean 0.750; one row asked 2 times: standard deviation 0.354, largest range 0.500, "
         "100% of 8 rows moved"
     )

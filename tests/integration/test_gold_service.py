@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -218,7 +219,23 @@ def test_check_probe_says_what_came_and_that_an_empty_answer_is_one(place: Place
         target = f'{{kind: http, url: "{app.url}", contexts: docs}}'
         done = place.run(place.settings(place.gold(target)), "check", "--probe", "FILE")
     assert done.returncode == 0, done.stderr
-    assert f"prices.jsonl: {SIZE} items; the app answers, with 2 contexts, BUT ITS ANSWER IS EMPTY" in done.stdout
+    assert f"prices.jsonl: {SIZE} items; the app answers, with 2 contexts, but its answer is empty" in done.stdout
+
+
+def test_check_probe_works_beside_a_service_that_has_the_addresses_of_the_receiver(place: Place) -> None:
+    host, _, port = place.receiving.rpartition(":")
+    with app_server() as app, socket.create_server((host, int(port))):
+        app.otherwise = Answer({"answer": "a", "docs": ["A."]})
+        for target, said in (
+            (
+                f'{{kind: http, url: "{app.url}", contexts: docs}}',
+                "the app answers, with 1 context",
+            ),
+            (f'{{kind: trace, url: "{app.url}"}}', "tracescore did not ask the app: its answers come as traces, "),
+        ):
+            done = place.run(place.settings(place.gold(target)), "check", "--probe", "FILE")
+            assert done.returncode == 0, done.stderr
+            assert said in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["http", "trace"])
@@ -234,7 +251,21 @@ def test_check_probe_names_an_app_that_starts_traces_of_its_own(place: Place, ki
     else:
         assert done.returncode == 2
         assert "prices.jsonl: gold.target: no_trace: " in done.stderr
-        assert "it does not pass the traceparent header on" in done.stderr
+        assert "the app does not pass the traceparent header on" in done.stderr
+
+
+def test_beside_a_running_service_an_app_that_starts_traces_of_its_own_is_found_by_its_answers(place: Place) -> None:
+    page = f'web: {{listen: "127.0.0.1:{free_port()}"}}'
+    ports = FREE_PORTS.replace('web: {listen: "127.0.0.1:0"}', page)
+    with rag_service(*place.exporters()) as app, serving(place.folder, place.settings(ports=ports)):
+        settings = place.settings(place.gold(http(app)), ports)
+        app.passes_on = False
+        probed = place.run(settings, "check", "--probe", "FILE")
+        done = place.run(settings, "gold", "run", "-c", "FILE")
+    assert probed.returncode == 2
+    assert "no_trace: the running service counted 1 of 1 answers as live" in probed.stderr
+    assert done.returncode == 0, done.stderr
+    assert "tracescore gold run: traceparent: the running service counted" in done.stderr
 
 
 def test_a_target_that_is_down_fails_the_run_and_every_report_says_so(place: Place) -> None:
@@ -257,10 +288,11 @@ def test_pinning_needs_a_good_run(place: Place) -> None:
         pinned = place.run(settings, "gold", "pin", "-c", "FILE")
     assert (other.returncode, other.stderr) == (
         2,
-        "tracescore: gold pin: there is no good run of release 9 of prices yet; tracescore gold run makes one\n",
+        "tracescore: gold pin: prices has no good run of release 9 yet; make one with tracescore gold run\n",
     )
     assert pinned.stdout == (
-        "prices: the reference is release 1.0, 1 run; three make a steadier one: run it again and pin again\n"
+        "prices: the reference is release 1.0, 1 run; "
+        "three runs make a steadier one: run the set again, then pin again\n"
     )
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -14,13 +15,16 @@ from prometheus_client import CollectorRegistry
 from tests.judging import AnyEmbedder, Built, failure
 from tests.openai_server import OpenAIServer, Reply, by, openai_server, sensible
 from tests.scripted import interaction
+from tests.timing import Hours
 from tracescore.config import EvaluatorsConfig, OpenAIEmbedderConfig, PriceConfig
 from tracescore.embedder.openai import OpenAIEmbedder
 from tracescore.errors import EmbedderError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge.client import OpenAIJudge
 from tracescore.judge.epoch import STEADY
+from tracescore.judge.operations import Vocabulary
 from tracescore.model import LIVE_MEASURES, Unscored
+from tracescore.runtime import gather
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +61,58 @@ def _knowing(**refused):
         return sensible(request)
 
     return script
+
+
+@pytest.mark.parametrize("lowered", ["json_object", "text"])
+async def test_a_form_of_reply_that_was_given_up_is_tried_again_after_an_hour(server, lowered: str) -> None:
+    refused = {"json_schema"} if lowered == "json_object" else {"json_schema", "json_object"}
+    server.script, hours = _knowing(response_format=refused), Hours()
+
+    async def asked() -> list[str]:
+        server.requests.clear()
+        evidence = ["It takes 5 days."]
+        (verdict,) = await built.judge.session("1").verify(["It takes 5 days."], evidence, Vocabulary.SUPPORT)
+        assert verdict is not None
+        return [request.body.get("response_format", {"type": "text"})["type"] for request in server.requests]
+
+    async with Built(server, hours=hours) as built:
+        await built.judge.probe()
+        assert await asked() == [lowered]
+        hours.now += 3_601
+        tries = ["json_schema", "json_object", "text"]
+        assert await asked() == tries[: tries.index(lowered) + 1], "once each, and then as before"
+        assert await asked() == [lowered]
+        server.script = sensible
+        hours.now += 3_601
+        assert await asked() == ["json_schema"]
+        assert await asked() == ["json_schema"], "it stays"
+
+
+async def test_a_parameter_of_the_user_that_is_refused_is_named(server) -> None:
+    parameters = {"seed": 7, "user": "x", "extra_body": {"top_k": 1}}
+    async with Built(server, parameters=parameters) as built:
+        for named, field in (("judge.parameters.seed", "seed"), ("judge.parameters.extra_body.top_k", "top_k")):
+            detail = {"detail": [{"loc": ["body", field], "msg": "Extra inputs are not permitted"}]}
+            server.script = lambda _, detail=detail: Reply(status=422, raw=json.dumps(detail).encode())
+            error = await failure(built.judge.probe())
+            assert error.detail == (
+                f"the endpoint names {named}; remove what it refuses (HTTP 422: request not understood)"
+            )
+
+
+async def test_once_the_limit_of_money_is_reached_only_requests_under_way_pass_it(server) -> None:
+    server.script = lambda request: replace(sensible(request), delay=0.02)
+    price = PriceConfig(input=1_000, output=0)  # a request costs 1
+    async with Built(server, price=price, max_concurrency=3) as built:
+        assert isinstance(built.judge, OpenAIJudge)
+        built.judge.limit_cost(10)
+        evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
+        asked = [interaction(f"What is {n}?", f"It is {n}.", contexts=(f"It is {n}.",)) for n in range(12)]
+        results = await gather([partial(evaluate_all, each, evaluators, built.judge, time.time) for each in asked])
+        assert 10 <= built.judge.spent <= 10 + 3 - 1
+        assert len(server.requests) == built.judge.spent
+    reasons = {each.reason for result in results for each in result.evaluations if isinstance(each, Unscored)}
+    assert reasons == {"judge_quota"}
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ DeepSeek, OpenRouter, LiteLLM, vLLM, SGLang, TGI, llama.cpp and Ollama.
 
 from __future__ import annotations
 
+import email.utils
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.judging import AnyEmbedder, Built
-from tests.openai_server import OpenAIServer, Reply, Request, Script, openai_server, sensible
+from tests.openai_server import MODEL, OpenAIServer, Reply, Request, Script, openai_server, sensible
 from tests.results import interaction
 from tests.timing import Hours
 from tracescore.config import EvaluatorsConfig
@@ -95,6 +96,51 @@ def thinking_apart(request: Request) -> Reply:
     return Reply(raw=json.dumps(payload).encode())
 
 
+def as_tool_call(request: Request) -> Reply:
+    """A gateway that serves a schema by a tool: the reply stands in the arguments of its call."""
+    call = {"id": "1", "type": "function", "function": {"name": "reply", "arguments": sensible(request).content}}
+    return choice({"role": "assistant", "content": None, "tool_calls": [call]}, "tool_calls")
+
+
+def choice(message: Any, finish: str | None) -> Reply:
+    """A completion with this message."""
+    body = {"model": MODEL, "choices": [{"index": 0, "finish_reason": finish, "message": message}]}
+    return Reply(raw=json.dumps(body).encode())
+
+
+def streamed(request: Request) -> Reply:
+    """A proxy that streams whatever it was asked for."""
+    text = sensible(request).content or ""
+    pieces = [text[at : at + 40] for at in range(0, len(text), 40)]
+    chunks = [{"model": MODEL, "choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
+    ends = [{"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}, {"choices": [], "usage": None}]
+    lines = "".join(f"data: {json.dumps(each)}\n\n" for each in [*chunks, *ends])
+    raw = f": hello\n\n{lines}data: [DONE]\n\n".encode()
+    return Reply(raw=raw, headers={"Content-Type": "text/event-stream"})
+
+
+def only_reasoned(request: Request) -> Reply:
+    """A reasoning parser that takes all of the reply for thought, as vLLM's does of models that do not think."""
+    return choice({"role": "assistant", "content": None, "reasoning_content": sensible(request).content}, "stop")
+
+
+def verdicts(change: Callable[[dict[str, Any]], Any]) -> Script:
+    """Sensible answers whose verdicts are written in another way."""
+
+    def script(request: Request) -> Reply:
+        reply = json.loads(sensible(request).content or "")
+        if "verdicts" in reply:
+            reply["verdicts"] = [change(row) for row in reply["verdicts"]]
+        return Reply.json(reply)
+
+    return script
+
+
+def in_http_date(seconds: int) -> str:
+    """A moment as Retry-After may put it."""
+    return email.utils.formatdate(time.time() + seconds, usegmt=True)
+
+
 def cut_while_small(request: Request) -> Reply:
     """A model that thinks aloud, and needs more room than was asked for."""
     room = request.body.get("max_completion_tokens", 0)
@@ -126,6 +172,12 @@ LENGTH = "This model's maximum context length is 4096 tokens. However, your mess
 PYDANTIC = {"detail": [{"loc": ["body", "max_completion_tokens"], "msg": "Extra inputs are not permitted"}]}
 UNSUPPORTED = "Unsupported parameter: '{0}' is not supported with this model."
 RETRY_INFO = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s"}
+USED_UP = {
+    "x-ratelimit-remaining-requests": "9",
+    "x-ratelimit-remaining-tokens": "0",
+    "x-ratelimit-reset-requests": "2s",
+    "x-ratelimit-reset-tokens": "6s",
+}
 TPM = (
     "Rate limit reached for m on tokens per min (TPM): Limit 30000, Used 29000, Requested 2000. Please try again in {}."
 )
@@ -323,6 +375,101 @@ PROVIDERS: dict[str, Case] = {
     "filtered at the end": Case(later(Reply("", finish="content_filter")), "judge_refused"),
     "cut off always": Case(always(Reply("", finish="length")), "judge_unfit"),
     "a window smaller than the texts": Case(tail_lost, "judge_unfit"),
+    # -- and others that were found later
+    "a schema served by a tool": Case(as_tool_call),
+    "the same, with arguments as an object": Case(
+        lambda r: Reply(raw=(as_tool_call(r).raw or b"").replace(b"null", b'""', 1))
+    ),
+    "a function call of the old kind": Case(
+        lambda r: choice({"content": None, "function_call": {"name": "f", "arguments": sensible(r).content}}, "stop")
+    ),
+    "a stream that nobody asked for": Case(streamed),
+    "all of the reply taken for thought": Case(only_reasoned),
+    "content in parts, thinking among them": Case(
+        lambda r: replace(
+            sensible(r),
+            content=[{"type": "thinking", "thinking": "{"}, {"type": "output_text", "text": sensible(r).content}],
+        )
+    ),
+    "a refusal among the parts": Case(
+        later(choice({"content": [{"type": "refusal", "refusal": "I can't."}]}, "stop")), "judge_refused"
+    ),
+    "finish_reason null": Case(lambda r: choice({"content": sensible(r).content}, None)),
+    "finish_reason eos_token": Case(enveloped(finish="eos_token")),
+    "finish_reason in capitals": Case(enveloped(finish="STOP")),
+    "cut off, as MAX_TOKENS": Case(later(Reply("", finish="MAX_TOKENS")), "judge_truncated"),
+    "cut off, as max_tokens": Case(later(Reply('{"verdicts": [', finish="max_tokens")), "judge_truncated"),
+    "cut off, as model_length": Case(later(Reply("", finish="model_length")), "judge_truncated"),
+    "Gemini: filtered, as SAFETY": Case(later(Reply("", finish="SAFETY")), "judge_refused"),
+    "Gemini: filtered, as RECITATION": Case(later(Reply("", finish="RECITATION")), "judge_refused"),
+    "Anthropic: finish_reason refusal": Case(later(Reply("", finish="refusal")), "judge_refused"),
+    "Groq: the form failed on its side": Case(
+        once(Reply.error(400, "json_validate_failed", "Failed to generate JSON. Please adjust your prompt."))
+    ),
+    "OpenRouter: an error in the choice": Case(
+        once(body(200, {"choices": [{"error": {"code": 502, "message": "Overloaded"}, "finish_reason": "error"}]}))
+    ),
+    "OpenRouter: a rate limit with status 200": Case(
+        once(body(200, {"error": {"code": 429, "message": "Rate limited, try again in 4s"}})), None, (4.0,)
+    ),
+    "an error with its code as text, status 200": Case(
+        once(body(200, {"error": {"code": "429", "message": "Try again in 4s"}})), None, (4.0,)
+    ),
+    "an error at the top, status 200": Case(
+        once(body(200, {"object": "error", "message": "Internal error", "code": 50001}))
+    ),
+    "Retry-After as a date": Case(once(Reply.error(429, headers={"Retry-After": in_http_date(40)})), None, None),
+    "OpenAI: rate limit headers alone": Case(
+        once(Reply.error(429, headers=USED_UP)),
+        None,
+        (6.0,),
+    ),
+    "Cloudflare: 524": Case(once(Reply(status=524, raw=b"error code: 524"))),
+    "OpenAI: region not supported": Case(
+        always(Reply.error(403, "unsupported_country_region_territory", "Country, region, or territory not supported")),
+        "judge_unfit",
+    ),
+    "Gemini: location not supported, as 400": Case(
+        always(google(400, "FAILED_PRECONDITION", "User location is not supported for the API use.")), "judge_unfit"
+    ),
+    "LM Studio: no model loaded": Case(
+        always(body(400, {"error": "No models loaded. Please load a model in the developer page."})), "judge_unfit"
+    ),
+    "OpenRouter: no endpoints for the model": Case(
+        always(body(404, {"error": {"code": 404, "message": "No endpoints found for m."}})), "judge_unfit"
+    ),
+    "Together: model not available, with a list": Case(
+        always(
+            Reply.error(400, "model_not_available", "Unable to access model m. Please visit the list of models: a, b")
+        ),
+        "judge_unfit",
+    ),
+    "usage as text": Case(enveloped(usage={"prompt_tokens": "1000", "completion_tokens": "50"})),
+    "usage null": Case(enveloped(usage={"prompt_tokens": None, "completion_tokens": None})),
+    "a byte order mark before the body": Case(lambda r: Reply(raw=b"\xef\xbb\xbf" + sensible(r).payload())),
+    "a byte order mark before the content": Case(written(lambda text: f"\ufeff{text}")),
+    "blanks before the body": Case(lambda r: Reply(raw=b"\n\n  " + sensible(r).payload())),
+    "words around, German": Case(written(lambda text: f"Gern! Hier das Ergebnis:\n```json\n{text}\n```\nFertig.")),
+    "words around, Chinese": Case(
+        written(lambda text: f"\u597d\u7684\uff0c\u7ed3\u679c\u5982\u4e0b\uff1a{text}\u3002")
+    ),
+    "a fence that does not end": Case(written(lambda text: f"```json\n{text}")),
+    "tildes": Case(written(lambda text: f"~~~json\n{text}\n~~~")),
+    "a comma too many": Case(written(lambda text: text.replace("}]", "},]").replace("]}", "],}"))),
+    "JSON in JSON": Case(written(json.dumps)),
+    "an object around the object": Case(written(lambda text: json.dumps({"result": json.loads(text)}))),
+    "a list around the object": Case(written(lambda text: f"[{text}]")),
+    "single quotes": Case(written(lambda text: repr(json.loads(text))), "judge_unfit"),
+    "ids as numbers": Case(verdicts(lambda row: {**row, "id": int(row["id"][1:])})),
+    "ids in brackets": Case(verdicts(lambda row: {**row, "id": f"[{row['id']}]"})),
+    "verdicts in capitals": Case(verdicts(lambda row: {**row, "verdict": row["verdict"].upper()})),
+    "verdicts with a full stop": Case(verdicts(lambda row: {**row, "verdict": f"{row['verdict'].title()}."})),
+    "verdicts in German": Case(verdicts(lambda row: {**row, "verdict": "best\u00e4tigt"}), "judge_unfit"),
+    "the key twice": Case(written(lambda text: text.replace("{", '{"verdicts": [], ', 1)), "judge_unfit"),
+    "NaN in it": Case(written(lambda text: text.replace("{", '{"x": NaN, ', 1)), "judge_unfit"),
+    "quotes as a list": Case(verdicts(lambda row: {**row, "quote": [row["quote"]]})),
+    "quote null where none is needed": Case(verdicts(lambda row: {**row, "quote": row["quote"] or None})),
+    "the confidence beside": Case(verdicts(lambda row: {**row, "confidence": 0.93})),
 }
 """By provider: what it does. `judge_unfit` is what the probe says; all other reasons are those of the measures."""
 

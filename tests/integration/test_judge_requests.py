@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import random
+import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import anyio
@@ -60,6 +63,49 @@ async def test_an_interaction_costs_so_many_calls(server, measures, cold, warm, 
             result = await evaluate_all(asked, evaluators, built.judge, time.time)
             assert len(server.requests) - before == calls == result.usage.calls
             assert len(result.scores()) == len(measures), result.evaluations
+
+
+ANSWERS = (
+    "Hello! Items can be returned within 30 days. The refund goes to your card. Anything else?",
+    "## Returns\n\n- Items can be returned within 30 days.\n- Opened items only when **faulty**.\n\nThanks for asking!",
+    "| item | days |\n|---|---|\n| shoes | 30 |\n| lamps | 14 |\n\nThis is all I know.",
+    "R\u00fccksendungen sind 30 Tage m\u00f6glich (siehe [1]). Die Kosten tr\u00e4gt der Kunde.",
+    "It is \u201c30 days\u201d, i.e. four weeks, from delivery; see https://x.test/r?a=1.",
+)
+COPIES: tuple[Callable[[str], str], ...] = (
+    str,
+    lambda text: text.rstrip("."),
+    lambda text: f'"{text}" [1]',
+    lambda text: text.replace("**", ""),
+    lambda text: f"Document 1: {text.upper()}",
+    lambda text: text.replace("\u201c", '"').replace("\u201d", '"'),
+    lambda text: text.replace(" ", "  ") + "\n",
+)
+"""How models copy what they quote."""
+
+
+async def test_ordinary_answers_need_a_second_question_at_most_once_in_ten(server) -> None:
+    chance = random.Random(15)
+
+    def as_models_do(request):
+        found = json.loads(sensible(request).content)
+        for row in found.get("verdicts", ()):
+            row["quote"] = row["quote"] and chance.choice(COPIES)(row["quote"])
+        if "claims" in found:
+            empty = [row for row in found["claims"] if re.search(r"Hello|\?$|Thanks|all I know|---", row["text"])]
+            found["without"] = [row["from"] for row in empty]
+            found["claims"] = [row for row in found["claims"] if row not in empty]
+        return Reply.json(found)
+
+    server.script = as_models_do
+    evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
+    async with Built(server) as built:
+        for number in range(40):
+            answer = ANSWERS[number % len(ANSWERS)].replace("30", str(30 + number))
+            asked = interaction(f"How is it with return {number}?", answer, contexts=(answer, "Shops open at 9."))
+            result = await evaluate_all(asked, evaluators, built.judge, time.time)
+            assert len(result.scores()) == 3, result.evaluations
+    assert len(server.prompts) - 40 * 5 <= 40 / 10
 
 
 async def test_simultaneous_interactions_with_one_question_share_its_call(server) -> None:

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
-from tracescore.exporters.prometheus.exposition import Health, metrics_app
+from tracescore.exporters.prometheus.exposition import Health, Scrapes, metrics_app
 from tracescore.net.listener import address_of, bind, serving
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +36,7 @@ async def listener() -> AsyncIterator[Listener]:
     registry, health = CollectorRegistry(), Health()
     Counter("tracescore_things", "Things.", ["kind"], registry=registry).labels("a").inc(3)
     bound = bind("127.0.0.1:0", "exporters.prometheus.listen")
-    async with serving(metrics_app(registry, health), bound):
+    async with serving(metrics_app(registry, health, Scrapes(CollectorRegistry(), lambda: 0.0)), bound):
         yield Listener(f"http://{address_of(bound)}", health)
 
 
@@ -124,3 +124,14 @@ async def test_head_gets_the_headers_alone(listener: Listener, path: str) -> Non
     status, headers, body = await listener.ask(path, "HEAD")
     assert (status, body) == (200, b"")
     assert int(headers["content-length"]) > 0
+
+
+async def test_a_scrape_is_noted_and_what_doctor_asks_is_none() -> None:
+    registry, bound = CollectorRegistry(), bind("127.0.0.1:0", "exporters.prometheus.listen")
+    last = "tracescore_exporters_prometheus_scrape_timestamp_seconds"
+    async with serving(metrics_app(registry, Health(), Scrapes(registry, lambda: 7.0)), bound):
+        listener = Listener(f"http://{address_of(bound)}", Health())
+        await listener.ask("/metrics", headers={"user-agent": "tracescore-doctor"})
+        assert registry.get_sample_value(last) == 0.0
+        await listener.ask("/metrics", headers={"user-agent": "Prometheus/3.0"})
+        assert registry.get_sample_value(last) == 7.0

@@ -229,7 +229,7 @@ async def test_a_taken_port_is_one_line_that_names_the_setting() -> None:
                 pass
     assert str(raised.value) == (
         f"receiver.grpc.listen: cannot listen on {address}: Address already in use; "
-        "another tracescore or a collector may be running there: stop it or set another address"
+        "another tracescore or a collector may use it: stop that one or set another address"
     )
 
 

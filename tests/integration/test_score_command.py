@@ -88,8 +88,18 @@ def test_no_more_is_spent_than_allowed(server, files) -> None:
     assert result.exit_code == 1
     rows = rows_of(result.stdout)
     assert 0 < len(rows) < 7
-    assert sum(row["usage"]["cost"] for row in rows) <= 5
+    assert len(server.requests) <= 5, "a request costs 1, those of the probe as well"
     assert "of --max-cost 5 is spent" in result.stderr
+
+
+def test_a_row_that_the_limit_of_money_cuts_is_left_for_the_next_run(server, files) -> None:
+    out = files / "out.jsonl"
+    result = run(files, "--max-cost", "3", "--out", str(out))
+    assert result.exit_code == 1
+    assert out.read_text() == "", "the probe cost 2, the row needs 2 and got 1"
+    assert "stopped after 0 rows: 3 of --max-cost 3 is spent; with --out FILE --resume" in result.stderr
+    assert run(files, "--max-cost", "100", "--out", str(out), "--resume").exit_code == 0
+    assert all(row["scores"]["completeness"]["value"] is not None for row in rows_of(out.read_text()))
 
 
 def test_a_mode_that_was_lowered_is_said(server, files) -> None:

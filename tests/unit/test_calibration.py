@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tracescore.calibration.correction import LEAST_LABELS, GroupScores, Label, LabelGroup, calibrate, without
-from tracescore.calibration.label_file import label_line, read_labels, report, sums_line
+from tracescore.calibration.label_file import calibrated, label_line, read_labels, report, sums_line
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.errors import UsageError
 
@@ -40,7 +40,7 @@ def test_effective_labels_are_counted_by_weight() -> None:
     found = calibrate(GroupScores(drawn(60) + drawn(60, pi_score=1.0)))
     assert found.labels == 120
     assert found.corrected is None
-    assert found.why_not == "72 effective labels; 100 are needed"
+    assert found.why_not == "72 effective labels of the 100 needed"
 
 
 def test_labels_of_unknown_probability_are_compared_but_correct_nothing() -> None:
@@ -81,7 +81,7 @@ def test_verdicts_are_counted_by_judge_and_people_and_people_need_not_say_why_a_
 
 def test_without_a_label_nothing_is_said() -> None:
     assert calibrate(GroupScores(unlabelled=WeightedSums(9, 9, 9, 9, 9))) is None
-    assert list(report({GROUP: GroupScores()})) == ["No labels: nothing to compare the judge with."]
+    assert list(report(calibrated({GROUP: GroupScores()}))) == ["The file holds no labels."]
 
 
 def test_sums_without_some_of_their_scores_are_those_of_the_others_and_nothing_where_that_cannot_be() -> None:
@@ -136,10 +136,10 @@ def test_a_line_that_cannot_be_read_is_named_with_what_is_expected(text: bytes, 
 
 @pytest.mark.parametrize(
     ("score", "label", "told"),
-    [(0.9, 0.5, "too kind"), (0.2, 0.6, "too strict"), (0.5, 0.5, "no difference that is sure")],
+    [(0.9, 0.5, "too kind"), (0.2, 0.6, "too strict"), (0.5, 0.5, "no certain difference")],
 )
 def test_the_report_says_to_which_side_the_judge_is_off(score: float, label: float, told: str) -> None:
-    lines = list(report({GROUP: GroupScores(drawn(150, score, label))}))
+    lines = list(report(calibrated({GROUP: GroupScores(drawn(150, score, label))})))
     assert lines[0] == "faithfulness of shop production retrieval, judge gpt epoch 2"
     assert lines[1] == "  labelled answers 150 (effective 150)"
     assert lines[2].startswith(f"  judge {score:.3f}, people {label:.3f}: off by {score - label:+.3f} (")
@@ -148,14 +148,16 @@ def test_the_report_says_to_which_side_the_judge_is_off(score: float, label: flo
 
 
 def test_names_in_the_report_cannot_move_the_cursor_or_begin_a_line() -> None:
-    lines = list(report({GROUP._replace(service="a\x1b[31m\nb", judge="\r"): GroupScores(drawn(1, 0.5, 0.5))}))
+    lines = list(
+        report(calibrated({GROUP._replace(service="a\x1b[31m\nb", judge="\r"): GroupScores(drawn(1, 0.5, 0.5))}))
+    )
     assert all(line.isprintable() for line in lines)
 
 
 def test_the_report_shows_verdicts_as_a_table() -> None:
     label = Label(0.5, 0.5, ("supported", "not_found"), ("supported", "not_supported"))
-    lines = list(report({GROUP: GroupScores([label] * 3)}))
-    assert lines[3].startswith("  no corrected mean: no label says how likely")
+    lines = list(report(calibrated({GROUP: GroupScores([label] * 3)})))
+    assert lines[3].startswith("  no corrected mean: the labels lack pi_score and pi_label")
     assert lines[4].startswith("  verdicts: agree 1.000 (")
     assert [row.split() for row in lines[5:]] == [
         ["judge", "says", "people:", "supported", "people:", "not_supported"],

@@ -13,6 +13,7 @@ from tests.web_results import LEDGER, ask, result
 from tracescore.config import Config, WebConfig
 from tracescore.config.types import Secret
 from tracescore.drift.watch import DriftWatch
+from tracescore.gold.live import LiveAnswers, mark
 from tracescore.interactions import content_switch
 from tracescore.model import LIVE_MEASURES
 from tracescore.net.access import AccessMetrics
@@ -137,7 +138,7 @@ async def test_the_page_says_what_has_changed_and_where_to_look() -> None:
     await rig.score()
     page = (await ask(rig.app, "/")).body
     assert "<h2>Changes</h2>" in page
-    assert "What is normal is still being learned" in page
+    assert "tracescore still learns what is normal" in page
     assert "until 2027-01-22 08:00:00 UTC at the earliest" in page
     assert page.count(">learning</span>") == 5
     assert set(re.findall(r">([^<>]*) %</td>", page)) == {"0.0"}, "evidence is never written as 2e-05"
@@ -151,6 +152,27 @@ async def test_the_page_shows_changes_of_the_service_that_was_chosen() -> None:
     await rig.app.export(other)
     await rig.watch.export(other)
     everything, shop = [(await ask(rig.app, "/", query)).body for query in ("", "service=shop")]
-    assert everything.count("Releases by when") == 2
-    assert shop.count("Releases by when") == 1
+    assert everything.count("Releases by first") == 2
+    assert shop.count("Releases by first") == 1
     assert "<b>bank" not in everything
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "said"),
+    [
+        ({"answers": [mark("yes"), mark("no")]}, 200, {"live": 1}),
+        ({"answers": "yes"}, 400, {"error": "answers: a list of hashes expected"}),
+        ([], 400, {"error": "answers: a list of hashes expected"}),
+    ],
+)
+async def test_a_gold_run_of_another_process_learns_how_many_of_its_answers_came_as_live_ones(
+    body: object, status: int, said: object
+) -> None:
+    live = LiveAnswers()
+    live.add(["yes"])
+    page = Pages(
+        WebConfig(), lambda: LEDGER, lambda: NOW, CollectorRegistry(),
+        endpoints={}, targets={}, switch=content_switch, live=live.count,
+    )  # fmt: skip
+    answered = await ask(page, "/api/gold", method="POST", body=json.dumps(body).encode(), **OURS)
+    assert (answered.status, json.loads(answered.body)) == (status, said)

@@ -86,7 +86,7 @@ async def test_what_a_run_is_compared_with(tmp_path: Path) -> None:
 
     for against in ("PINNED", "LAST", str(tmp_path / "first.json")):
         fell = await made(tmp_path, wrong=9, compare_with=against)
-        assert fell.failures[0].startswith("compare-with answer_correctness: fell from 1.000 to 0.250 (p 0.00")
+        assert fell.failures[0].startswith("compare-with answer_correctness: dropped from 1.000 to 0.250 (p 0.00")
         again = await made(tmp_path, compare_with=against)
         assert (again.failures, again.notes) == ((), ())
 
@@ -100,7 +100,9 @@ async def test_a_set_that_is_too_small_for_a_fall_to_be_told_says_so(tmp_path: P
     await made(tmp_path, items=items)
     fell = await made(tmp_path, items=items, wrong=items, compare_with="LAST")
     assert bool(fell.failures) == told
-    assert fell.notes == (() if told else ("compare-with: no fall can be told of 7 items; at least 8 must get worse",))
+    assert fell.notes == (
+        () if told else ("compare-with: 7 items are too few to detect a drop; at least 8 must get worse",)
+    )
 
 
 @pytest.mark.anyio

@@ -36,9 +36,9 @@ def test_every_format_names_the_items_and_why_the_check_failed(tmp_path: Path) -
     text = files(REPORT, tmp_path)
     for words in ("factual: 0.500 is under 0.8", "i01", "no answer within 60 s", "timeout"):
         assert all(words in each.replace("\\", "") for each in text.values()), words
-    assert "- i01 got wrong (1.00 to 0.00): q1" in text[".md"]
+    assert "- i01 became wrong (1.00 to 0.00): q1" in text[".md"]
     assert "| factual | 0.500 |" in text[".md"]
-    assert "- claimed, but not in the reference: No." in text[".md"]
+    assert "- not in the reference: No." in text[".md"]
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 from typer.testing import CliRunner
 
+from tests.benchmarks.judge_prompts import compared, labelled
 from tests.judging import Built, failure
 from tests.openai_server import OpenAIServer, Reply, openai_server, sensible
 from tracescore.cli.main import app
+from tracescore.config.file import load
 from tracescore.config.judge import PromptFiles
 from tracescore.errors import JudgeUnfit, UsageError
 from tracescore.judge.epoch import Epochs
@@ -312,3 +314,37 @@ async def test_version_2_is_sent_when_it_is_chosen_and_reasons_are_read_over(ser
     assert sent["messages"][0]["content"] == V2.verify(Vocabulary.SUPPORT).instructions
     row = sent["response_format"]["json_schema"]["schema"]["properties"]["verdicts"]["items"]
     assert row["required"] == ["id", "reason", "quote", "verdict"]
+
+
+# ---------------------------------------------------------------- which version is better
+
+
+@pytest.mark.anyio
+async def test_the_benchmark_tells_which_version_agrees_with_labels_and_what_each_costs(server, tmp_path: Path) -> None:
+    def script(request):
+        if request.prompt != "verify_coverage" or any(word in request.raw.decode() for word in ("Kerrow", "locker")):
+            return sensible(request)
+        rows = [{"id": row["id"], "quote": "", "verdict": "missing"} for row in request.data["statements"]]
+        return Reply.json({"verdicts": rows})
+
+    server.script = script
+    (tmp_path / "own.md").write_text("Say what is missing.")
+    judge = (
+        f"{{kind: openai, model: m, base_url: '{server.url}', price: {{input: 1000, output: 0}}, "
+        "prompts: {verify_coverage: own.md}}"
+    )
+    file = tmp_path / "c.yaml"
+    file.write_text(f"judge: {judge}\nmeasures: [completeness]\n")
+    rows = [
+        {"question": f"How long is {n}?", "answer": f"{n} is long.", "labels": {"completeness": 1}} for n in range(8)
+    ]
+    lines = [json.dumps(row).encode() for row in [*rows, {"question": "Why?", "answer": "No."}]]
+    told = list(await compared(load(file), labelled(lines)))
+    assert [line.split(" (")[0] for line in told[2:5]] == [
+        "| v1 | completeness | 8 | 0.000",
+        "| v2 | completeness | 8 | 1.000",
+        "| own | completeness | 8 | 0.000",
+    ]
+    assert told[-3:] == [f"{name}: 16 calls, 16000 tokens in, 800 out, cost 16" for name in ("v1", "v2", "own")], (
+        "a row without a label is not asked about"
+    )

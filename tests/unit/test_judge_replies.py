@@ -261,7 +261,7 @@ def test_cutting_evidence_grows_in_step_with_it(shape: str) -> None:
     assert grows_in_step(lambda size: partial(passages, [(shape * size)[:size]]), 20_000)
 
 
-@pytest.mark.parametrize("shape", [" ", "\n", "...", "[...", "`"], ids=repr)
+@pytest.mark.parametrize("shape", [" ", "\n", "...", "[...", "`", '\\"', ", "], ids=repr)
 def test_reading_a_reply_grows_in_step_with_it(shape: str) -> None:
     def reading(size: int) -> Callable[[], object]:
         filler = (shape * size)[:size]

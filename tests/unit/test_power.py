@@ -71,7 +71,7 @@ def test_check_tells_scores_hours_and_cost_at_the_traffic_and_threshold_in_force
     scores = scores_to_detection(0.1, 0.02, limit)
     each = (5_500 * 0.4 + 900 * 1.6) / 1e6
     assert falls[1] == (
-        f"  a fall by 0.10 is told after {scores:,.0f} to {1.5 * scores:,.0f} scores, "
+        f"  tracescore reports a drop of 0.10 after {scores:,.0f} to {1.5 * scores:,.0f} scores, "
         f"{scores / 125:.1f} to {1.5 * scores / 125:.1f} hours; "
         f"the judge costs {scores * each:.2f} to {1.5 * scores * each:.2f}, as judge.price has it"
     )
@@ -88,5 +88,8 @@ def test_check_tells_the_time_in_a_unit_that_people_read(per_day: int, unit: str
 
 def test_a_fall_that_is_too_small_to_be_told_is_called_so_and_without_a_detector_nothing_is_said() -> None:
     lines = list(report(Config(drift=DriftConfig(tolerance=0.07)), 1_000))
-    assert lines[1] == "  a fall by 0.05 is not told: only more than 0.070 is (drift.tolerance, drift.baseline)"
+    assert (
+        lines[1]
+        == "  tracescore does not report a drop of 0.05, only one above 0.070 (drift.tolerance, drift.baseline)"
+    )
     assert list(report(Config(drift=DriftConfig(detector=False)), 1_000)) == []

@@ -429,7 +429,7 @@ async def test_only_the_owner_can_read_the_file(rig: Rig) -> None:
 
 async def test_a_file_in_use_is_refused_in_one_line(rig: Rig) -> None:
     rig.start()
-    with pytest.raises(UsageError, match="is in use by another process"):
+    with pytest.raises(UsageError, match="another process uses"):
         Rig(rig.path).spool.open()
 
 

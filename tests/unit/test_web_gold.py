@@ -47,7 +47,7 @@ async def test_the_page_shows_what_fell_and_the_items_behind_it(tmp_path: Path) 
     ANSWERS.update({f"q{number}": f"wrong answer {number}" for number in range(9)})
     await of.run("release")
     shown = flat(await ask(page_of(of), "/gold"))
-    assert "9 got wrong, 0 got right" in shown
+    assert "9 became wrong, 0 became right" in shown
     assert "factual 1.000 0.250 -0.750" in shown
     assert "1.00 → 0.00 q4" in shown
     assert "wrong answer 4" in shown

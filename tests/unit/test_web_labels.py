@@ -75,7 +75,7 @@ async def test_what_the_form_sends_becomes_a_label_and_the_next_answer_comes(rig
     found = rig.labelled()
     assert (found["completeness"]["label"], found["completeness"]["labelled"]) == (0.75, ("covered", "partial"))
     assert found["answer_relevancy"]["label"] == 1.0
-    assert "Nothing waits for a label" in (await rig.answer()).body
+    assert "No answer waits for a label" in (await rig.answer()).body
 
 
 async def test_every_field_of_the_form_can_be_sent(rig: Rig) -> None:

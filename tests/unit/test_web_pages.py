@@ -136,7 +136,7 @@ async def test_before_anything_came_the_page_says_where_to_send_it() -> None:
 
 async def test_spans_without_an_interaction_are_not_called_nothing() -> None:
     page = flat(await ask(pages(ledger=Snapshot(spans=1234))))
-    assert "1,234 spans received, no question and answer among them yet" in page
+    assert "1,234 spans received, but no question and answer yet" in page
     assert "Nothing received" not in page
 
 
@@ -147,14 +147,14 @@ async def test_switches_are_named_for_the_conventions_that_record_no_content_and
         silent = {"state": "content_not_captured", "question": None, "answer": None, "convention": convention}
         await app.export(result((), span_id=f"{number:016x}", **silent))
     page = flat(await ask(app))
-    assert "7 of 10 interactions came without their texts" in page
+    assert "7 of 10 interactions carry no texts" in page
     assert page.count(content_switch("haystack")) == page.count(content_switch("otel-genai")) == 1
     assert content_switch("openinference") not in page
 
 
 async def test_without_a_silent_convention_among_the_results_kept_the_log_is_referred_to() -> None:
     page = flat(await ask(pages(ledger=Snapshot(1, {"complete": 3, "content_not_captured": 7}, {}))))
-    assert "by the switch of its instrumentation, which the log names." in page
+    assert "by the setting of its instrumentation; the log names it." in page
 
 
 async def test_nothing_is_said_of_switches_while_all_content_is_recorded() -> None:
@@ -182,7 +182,7 @@ async def test_an_interaction_shows_the_evidence_behind_each_score() -> None:
         "Judge embedded-v2 epoch 0",
         "4 calls, 812 tokens in, 96 out, cost 0.0012",
         "Weight 4 ",
-        "listed by a retrieval span",
+        "from a retrieval span",
         "2027-01-15 08:00:00 UTC",
     ):
         assert shown in page
@@ -193,7 +193,7 @@ async def test_a_field_that_was_not_found_tells_where_it_was_looked_for() -> Non
     app = pages()
     await app.export(result(answer=None, found={"answer": Found("", "", ("output.value", "gen_ai.output.messages"))}))
     page = flat(await ask(app, f"/interactions/{TRACE}"))
-    assert "Answer not in the telemetry" in page
+    assert "Answer not recorded" in page
     assert "Answer not found; looked at output.value, gen_ai.output.messages" in page
 
 

@@ -25,18 +25,16 @@ from array import array
 from collections import Counter, OrderedDict
 from collections.abc import Collection, Sequence
 from itertools import islice
-from typing import get_args
 
 from prometheus_client import CollectorRegistry, Gauge
-from prometheus_client import Counter as MetricCounter
 
 from tracescore.assembly.held import NEVER, HeldTrace, log_number, number
 from tracescore.assembly.markers import patterns
 from tracescore.assembly.memory import Memory, contains
+from tracescore.assembly.metrics import AssemblyMetrics
 from tracescore.config import AssemblyConfig
 from tracescore.model import Clock, ClosedBy, RawLog, RawSpan, RawTrace
 
-CLOSED_BY: tuple[ClosedBy, ...] = get_args(ClosedBy)
 _AT_ONCE = 500
 """Traces that are closed, or let go, before everybody else has a turn: some milliseconds."""
 
@@ -53,7 +51,7 @@ class Assembly:
     ) -> None:
         self._settings, self._patterns, self._clock = settings, patterns(markers), clock
         self._gone: list[tuple[bytes, array[int]]] = []
-        self._metrics = _Metrics(registry)
+        self._metrics = AssemblyMetrics(registry)
         self._open: dict[bytes, HeldTrace] = {}
         self._closed: OrderedDict[bytes, HeldTrace] = OrderedDict()  # in order of closing
         self._memory = Memory(settings.max_held // 8, self._metrics.evictions["ids"])
@@ -64,17 +62,25 @@ class Assembly:
         self._open_bytes = self._closed_bytes = 0
         self._bytes_of = Counter[str]()  # of the open ones, by sender
         for name, meaning, read in (
-            ("open_traces", "Traces waiting for more spans.", lambda: len(self._open)),
-            ("open_bytes", "Bytes held for them; at assembly.max_held senders must wait.", lambda: self._open_bytes),
-            ("kept_traces", "Closed traces kept to be read again with late spans.", lambda: len(self._closed)),
-            ("kept_bytes", "Bytes held for them.", lambda: self._closed_bytes),
-            ("remembered_traces", "Closed traces of which only ids are known.", lambda: len(self._memory)),
+            ("open_traces", "Traces that wait for more spans.", lambda: len(self._open)),
+            (
+                "open_bytes",
+                "Bytes of spans in open traces; at assembly.max_held tracescore asks senders to come back later.",
+                lambda: self._open_bytes,
+            ),
+            ("kept_traces", "Closed traces kept in case late spans arrive.", lambda: len(self._closed)),
+            ("kept_bytes", "Bytes of spans in kept traces.", lambda: self._closed_bytes),
+            (
+                "remembered_traces",
+                "Closed traces of which tracescore remembers only the ids.",
+                lambda: len(self._memory),
+            ),
         ):
             Gauge(f"tracescore_assembly_{name}", meaning, registry=registry).set_function(read)
 
     @property
     def open_traces(self) -> int:
-        """Traces waiting for more spans."""
+        """Traces that wait for more spans."""
         return len(self._open)
 
     def room(self) -> bool:
@@ -91,7 +97,7 @@ class Assembly:
         return not self._patterns or any(each.search(span.span) or each.search(span.scope) for each in self._patterns)
 
     def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], sender: str = "") -> None:
-        """Adds pieces. Never refuses: whoever acknowledges them asks for `room` and `fair` first."""
+        """Adds pieces. Never refuses: the caller asks for `room` and `fair` before it acknowledges them."""
         self._metrics.count_pieces(len(spans), len(logs), *self._add_pieces(spans, logs, self._clock(), sender))
 
     def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:
@@ -292,55 +298,3 @@ def assemble(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> RawTrace:
     for log in logs:
         held.add_log(log)
     return held.trace("complete")
-
-
-class _Metrics:
-    """What the stage counts. At every moment, spans = read + dropped + duplicates + waiting.
-
-    After a restart that holds for all processes together: what one took in, the next may read.
-    """
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, meaning: str) -> MetricCounter:
-            return MetricCounter(f"tracescore_assembly_{name}", meaning, registry=registry)
-
-        def counters(name: str, meaning: str, label: str, *values: str) -> dict[str, MetricCounter]:
-            family = MetricCounter(f"tracescore_assembly_{name}", meaning, [label], registry=registry)
-            return {value: family.labels(value) for value in values}
-
-        self._spans = counter("spans", "Spans of admitted traces taken in, repeats included.")
-        self._logs = counter("log_records", "Log records of admitted traces taken in, repeats included.")
-        self._duplicate_spans = counter("duplicate_spans", "Spans with an id that had come before in their trace.")
-        self._duplicate_logs = counter("duplicate_log_records", "Log records that had come before in their trace.")
-        self._read = counter("read_spans", "Spans handed on in a trace, each counted once.")
-        self._dropped = counters("dropped_traces", "Traces closed and not handed on.", "reason", "no_marker")
-        self._dropped_spans = counters("dropped_spans", "Spans of dropped traces.", "reason", "no_marker")
-        self._closed = counters("closed_traces", "Traces closed, by what closed them.", "closed_by", *CLOSED_BY)
-        self.waiting = Gauge(
-            "tracescore_assembly_waiting_spans", "Spans in open traces that have not been read.", registry=registry
-        )
-        self.reopened = counter("reopened_traces", "Traces opened again by news after they were closed.")
-        self.evictions = counters(
-            "evictions",
-            "Closed traces whose spans, or whose remembered ids, were let go early for want of memory.",
-            "what",
-            *("spans", "ids"),
-        )
-
-    def count_pieces(self, spans: int, logs: int, new_spans: int, new_logs: int) -> None:
-        """Counts pieces that came."""
-        self._spans.inc(spans)
-        self._duplicate_spans.inc(spans - new_spans)
-        self.waiting.inc(new_spans)
-        self._logs.inc(logs)
-        self._duplicate_logs.inc(logs - new_logs)
-
-    def closed_as(self, closed_by: ClosedBy, fresh: int, marked: bool) -> None:
-        """Counts a trace that was closed, and its spans that had not been counted as read or dropped."""
-        self._closed[closed_by].inc()
-        self.waiting.dec(fresh)
-        if marked:
-            self._read.inc(fresh)
-        else:
-            self._dropped["no_marker"].inc()
-            self._dropped_spans["no_marker"].inc(fresh)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -37,37 +38,57 @@ class Compared:
     unscored: int = 0
 
 
-def compared_lines(measures: Mapping[str, Compared]) -> Iterator[str]:
-    """A line per measure: means, the mean difference with its 95 % interval, agreement per verdict and kappa."""
+def compared(measures: Mapping[str, Compared]) -> Iterator[dict[str, Any]]:
+    """By measure: means, the mean difference with its 95 % interval, agreement per verdict and kappa, if there are."""
     for measure, found in measures.items():
-        told = f"{measure}: no row was scored by both"
+        told: dict[str, Any] = {"measure": measure, "rows": len(found.scores), "unscored": found.unscored}
         if found.scores:
             first, second = np.array(found.scores).T
             off = judge_difference(second, first, np.ones(len(first)))
-            told = (
-                f"{measure}: means {first.mean():.3f} and {second.mean():.3f}, difference {off.mean:+.3f} "
-                f"[{off.lower:+.3f}, {off.upper:+.3f}] over {len(first)} rows"
-            )
-        if found.unscored:
-            told += f"; {found.unscored} rows without a score of both"
+            told |= {"means": [float(first.mean()), float(second.mean())]}
+            told |= {"difference": off.mean, "lower": off.lower, "upper": off.upper}
         if found.verdicts:
             same = sum(one == other for one, other in found.verdicts) / len(found.verdicts)
-            beyond = kappa(found.verdicts)
-            shown = "kappa is not defined" if beyond is None else f"kappa {beyond:.2f}"
-            told += f"; {same:.0%} of {len(found.verdicts)} verdicts alike, {shown}"
+            told |= {"verdicts": len(found.verdicts), "agreement": same, "kappa": kappa(found.verdicts)}
         yield told
 
 
-def spread_lines(measures: Mapping[str, Sequence[Sequence[float]]], times: int) -> Iterator[str]:
-    """A line per measure: how far the scores of one row lie apart, of rows that were scored each of the `times`."""
+def compared_line(told: Mapping[str, Any]) -> str:
+    """What `compared` found of a measure, as a line for people."""
+    line = f"{told['measure']}: no row was scored by both"
+    if told["rows"]:
+        first, second = told["means"]
+        line = (
+            f"{told['measure']}: means {first:.3f} and {second:.3f}, difference {told['difference']:+.3f} "
+            f"[{told['lower']:+.3f}, {told['upper']:+.3f}] over {told['rows']} rows"
+        )
+    if told["unscored"]:
+        line += f"; {told['unscored']} rows without a score of both"
+    if "verdicts" in told:
+        shown = "kappa is not defined" if told["kappa"] is None else f"kappa {told['kappa']:.2f}"
+        line += f"; {told['agreement']:.0%} of {told['verdicts']} verdicts alike, {shown}"
+    return line
+
+
+def spread(measures: Mapping[str, Sequence[Sequence[float]]], times: int) -> Iterator[dict[str, Any]]:
+    """By measure: how far the scores of one row lie apart, of rows that were scored each of the `times`."""
     for measure, rows in measures.items():
         whole = np.array([scores for scores in rows if len(scores) == times])
-        if not whole.size:
-            yield f"{measure}: no row was scored {times} times"
-            continue
-        deviation = float(np.sqrt(whole.var(axis=1, ddof=1).mean()))
-        ranges = np.ptp(whole, axis=1)
-        yield (
-            f"{measure}: mean {whole.mean():.3f}; one row asked {times} times: standard deviation {deviation:.3f}, "
-            f"largest range {ranges.max():.3f}, {np.mean(ranges > 0):.0%} of {len(whole)} rows moved"
-        )
+        told: dict[str, Any] = {"measure": measure, "rows": len(whole), "times": times}
+        if whole.size:
+            ranges = np.ptp(whole, axis=1)
+            deviation = float(np.sqrt(whole.var(axis=1, ddof=1).mean()))
+            told |= {"mean": float(whole.mean()), "standard_deviation": deviation}
+            told |= {"largest_range": float(ranges.max()), "moved": float(np.mean(ranges > 0))}
+        yield told
+
+
+def spread_line(told: Mapping[str, Any]) -> str:
+    """What `spread` found of a measure, as a line for people."""
+    if not told["rows"]:
+        return f"{told['measure']}: no row was scored {told['times']} times"
+    return (
+        f"{told['measure']}: mean {told['mean']:.3f}; one row asked {told['times']} times: "
+        f"standard deviation {told['standard_deviation']:.3f}, largest range {told['largest_range']:.3f}, "
+        f"{told['moved']:.0%} of {told['rows']} rows moved"
+    )

@@ -121,12 +121,12 @@ def calibrate(sample: GroupScores) -> Calibration | None:
 
 def _corrected(drawn: Sequence[Label], unlabelled: WeightedSums) -> tuple[MeanEstimate | None, str]:
     if not drawn:
-        return None, "no label says how likely its answer was to be drawn (pi_score, pi_label)"
+        return None, "the labels lack pi_score and pi_label, the probabilities of being drawn"
     weights = [each.weight or 1.0 for each in drawn]
     columns = [each.label for each in drawn], [each.score for each in drawn], weights
     known = corrected_mean(*columns, unlabelled.mean_and_variance)
     if known.effective_count < LEAST_LABELS - 1e-6:  # a sum of rounded weights
-        return None, f"{known.effective_count:.0f} effective labels; {LEAST_LABELS} are needed"
+        return None, f"{known.effective_count:.0f} effective labels of the {LEAST_LABELS} needed"
     return known, ""
 
 

@@ -6,7 +6,8 @@ that nobody labelled (measure, unlabelled). All may carry judge, epoch, service,
 that differ in one of them are never put together.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import orjson
@@ -112,11 +113,23 @@ def _shown(row: Mapping[str, Any], name: str) -> str:
     return repr(str(row[name])[:40]) if name in row else "nothing"
 
 
-def report(samples: Mapping[LabelGroup, GroupScores]) -> Iterator[str]:
+def calibrated(samples: Mapping[LabelGroup, GroupScores]) -> list[tuple[LabelGroup, Calibration]]:
+    """What the labels say, group by group; groups without labels say nothing."""
+    return [(group, found) for group, sample in sorted(samples.items()) if (found := calibrate(sample))]
+
+
+def as_row(group: LabelGroup, found: Calibration) -> dict[str, Any]:
+    """One group as plain JSON data, with the counts of verdicts as a list."""
+    plain = dataclasses.asdict(dataclasses.replace(found, confusion={}))
+    del plain["confusion"]
+    counts = [{"judged": said, "labelled": people, "count": n} for (said, people), n in found.confusion.items()]
+    return {**group._asdict(), **plain, "verdicts": counts}
+
+
+def report(told: Sequence[tuple[LabelGroup, Calibration]]) -> Iterator[str]:
     """What `tracescore calibrate` prints, line by line."""
-    told = [(group, found) for group, sample in sorted(samples.items()) if (found := calibrate(sample))]
     if not told:
-        yield "No labels: nothing to compare the judge with."
+        yield "The file holds no labels."
     for group, found in told:
         where = " ".join(label_value(part) for part in (group.service, group.environment, group.context_source) if part)
         judge = f", judge {label_value(group.judge)}" if group.judge else ""
@@ -125,7 +138,7 @@ def report(samples: Mapping[LabelGroup, GroupScores]) -> Iterator[str]:
         )
         yield f"  labelled answers {found.labels} (effective {found.difference.effective_count:.0f})"
         off = found.difference
-        kind = "too kind" if off.lower > 0 else "too strict" if off.upper < 0 else "no difference that is sure"
+        kind = "too kind" if off.lower > 0 else "too strict" if off.upper < 0 else "no certain difference"
         yield f"  judge {found.judge:.3f}, people {found.people:.3f}: off by {_with_limits(off, sign=True)}, {kind}"
         if found.corrected is not None:
             yield f"  corrected mean {_with_limits(found.corrected)}"

@@ -15,21 +15,21 @@ def families(measure: LiveMeasure, found: Iterable[tuple[LabelGroup, Calibration
     """All families of a measure, with the rows of its groups."""
     names = [*_LABELS, "context_source"] if measure == "faithfulness" else list(_LABELS)
     rows = [([g.judge, g.service, g.environment, g.context_source][: len(names)], made) for g, made in found]
-    kinds = {"corrected": "Mean that people would give, over the window of labels"}
+    kinds = {"corrected": "Mean that people would give, over drift.labels.window"}
     if measure in JUDGED:
-        kinds["agreement"] = "Share of verdicts in which judge and people agree"
+        kinds["agreement"] = "Share of verdicts on which judge and people agree"
     for kind, about in kinds.items():
         for middle, field in (("", "mean"), ("_lower", "lower"), ("_upper", "upper")):
             limit = f"; {field} 95 % limit." if middle else "."
             known = [(labels, getattr(getattr(made, kind), field, None)) for labels, made in rows]
             yield gauge(f"tracescore_{measure}_{kind}{middle}_ratio", about + limit, names, known)
-    about = "Labels of this judge's epoch, as equally weighted ones."
+    about = "Labels of the judge's epoch, counted as equally weighted ones."
     effective = [(labels, made.difference.effective_count) for labels, made in rows]
     yield gauge(f"tracescore_{measure}_effective_labels", about, names, effective)
     if measure in JUDGED:
         yield gauge(
             f"tracescore_{measure}_labelled_verdicts",
-            "Verdicts, by what the judge and what people say.",
+            "Verdicts by what the judge says and what people say.",
             [*names, "judged", "labelled"],
             [
                 ([*labels, judged, labelled], made.confusion.get((judged, labelled), 0))

@@ -62,7 +62,7 @@ class LabelStore:
     def _prepare(self, path: str) -> None:
         for pragma in ("locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = FULL", "secure_delete = ON"):
             self._db.execute(f"PRAGMA {pragma}")
-        self._db.execute("BEGIN IMMEDIATE")  # takes the lock, so that a second process is told at once
+        self._db.execute("BEGIN IMMEDIATE")  # takes the lock, so that a second process fails at once
         sqlite.prepare(self._db, Path(path), _KIND)
         self._db.execute("COMMIT")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tracescore import logs
-from tracescore.cli.options import configured, lines_of
+from tracescore.cli.options import AsJson, configured, lines_of, print_json
 from tracescore.cli.running import run_async
 from tracescore.cli.score_rows import read_rows
 from tracescore.errors import JudgeError, UsageError
@@ -28,15 +28,17 @@ if TYPE_CHECKING:
 
 _GROUP = 16
 """Rows asked about side by side; the judges bound their own concurrency."""
-_CONFIGS = "Configuration with a judge; twice for two judges."
+_CONFIGS = "Configuration with a judge; give two for two judges."
 
 
 def agree(
     file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Rows as for `tracescore score`.")],
     configs: Annotated[list[Path], typer.Option("--config", "-c", metavar="FILE", help=_CONFIGS)],
+    *,
     repeat: Annotated[int, typer.Option("--repeat", metavar="K", min=1, help="Ask one judge K times.")] = 1,
+    json: AsJson = False,
 ) -> None:
-    """Tells how far two judges agree, verdict by verdict and in the mean, or how far one agrees with itself."""
+    """Compare two judges on the same rows, by verdict and by mean, or one judge with itself."""
     logs.to_stderr(logging.WARNING)
     if (len(configs), repeat > 1) not in {(2, False), (1, True)}:
         raise UsageError("agree: give two judges (-c A -c B), or one and --repeat K with K of 2 or more")
@@ -45,7 +47,17 @@ def agree(
     if refused:
         raise UsageError(f"{file}: {refused[0]}")
     settings = [configured(path) for path in configs]
-    run_async(partial(_compare, rows, settings) if repeat == 1 else partial(_repeat, rows, settings[0], repeat))
+    found: list[dict[str, Any]] = []
+    compare = partial(_compare, rows, settings, found)
+    run_async(compare if repeat == 1 else partial(_repeat, rows, settings[0], repeat, found))
+    from tracescore.calibration.agreement import compared_line, spread_line
+
+    line = compared_line if repeat == 1 else spread_line
+    for told in found:
+        if json:
+            print_json(told)
+        else:
+            typer.echo(line(told))
 
 
 @asynccontextmanager
@@ -73,8 +85,8 @@ async def _all(rows: Sequence[Interaction], scorer: Scorer, *, remembered: bool 
     return results
 
 
-async def _compare(rows: Sequence[Interaction], configs: Sequence[Config]) -> None:
-    from tracescore.calibration.agreement import Compared, compared_lines
+async def _compare(rows: Sequence[Interaction], configs: Sequence[Config], told: list[dict[str, Any]]) -> None:
+    from tracescore.calibration.agreement import Compared, compared
 
     async with _scorers(configs) as (first, second):
         ours, theirs = await _all(rows, first), await _all(rows, second)
@@ -93,9 +105,8 @@ async def _compare(rows: Sequence[Interaction], configs: Sequence[Config]) -> No
             for pairs in await gather(asks):
                 for measure, pair in pairs:
                     measures[measure].verdicts.append(pair)
-        typer.echo(f"{len(rows)} rows; {_cost(first, ours)}; {_cost(second, theirs)}")
-    for line in compared_lines(measures):
-        typer.echo(line)
+        typer.echo(f"{len(rows)} rows; {_cost(first, ours)}; {_cost(second, theirs)}", err=True)
+    told += compared(measures)
 
 
 async def _verdicts(result: Result, second: Scorer) -> list[tuple[str, Pair]]:
@@ -123,19 +134,18 @@ async def _verdicts(result: Result, second: Scorer) -> list[tuple[str, Pair]]:
     return pairs
 
 
-async def _repeat(rows: Sequence[Interaction], config: Config, times: int) -> None:
-    from tracescore.calibration.agreement import spread_lines
+async def _repeat(rows: Sequence[Interaction], config: Config, times: int, told: list[dict[str, Any]]) -> None:
+    from tracescore.calibration.agreement import spread
 
     async with _scorers([config]) as (scorer,):
         runs = [await _all(rows, scorer, remembered=False) for _ in range(times)]
-        typer.echo(f"{len(rows)} rows; {_cost(scorer, [result for run in runs for result in run])}")
+        typer.echo(f"{len(rows)} rows; {_cost(scorer, [result for run in runs for result in run])}", err=True)
     measures: dict[str, list[list[float]]] = {}
     for results in zip(*runs, strict=True):
         for evaluations in zip(*(result.evaluations for result in results), strict=True):
             scores = [evaluation.value for evaluation in evaluations if isinstance(evaluation, Score)]
             measures.setdefault(evaluations[0].measure, []).append(scores)
-    for line in spread_lines(measures, times):
-        typer.echo(line)
+    told += spread(measures, times)
 
 
 def _cost(scorer: Scorer, results: Sequence[Result]) -> str:

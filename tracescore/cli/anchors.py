@@ -17,16 +17,18 @@ class AnchorsAction(StrEnum):
 
 
 def anchors(
-    action: Annotated[AnchorsAction, typer.Argument(help="make: draw candidates from what was scored lately.")],
+    action: Annotated[
+        AnchorsAction, typer.Argument(metavar="make", help="make: draw them from the latest interactions.")
+    ],
     *,
     config: ConfigPath = None,
     page: PageUrl = None,
     count: Annotated[int, typer.Option(metavar="N", min=2, max=1000, help="How many.")] = 100,
 ) -> None:
-    """Prints interactions of the running service as JSON lines, to be read by you and named as drift.anchors."""
+    """Draw candidates for anchors from the running service: read them, then name the file as drift.anchors."""
     del action
     rows = ask(configured(config).web, page, f"/api/anchors?count={count}")
     for row in rows:
         print_json(row)
     if len(rows) < count:
-        sys.stderr.write(f"tracescore: {len(rows)} of {count}: no more that are whole and differ are kept (web.keep)\n")
+        sys.stderr.write(f"tracescore: drew {len(rows)} of {count}; the service keeps no more (web.keep)\n")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tracescore.cli.options import ConfigPath, configured
+from tracescore.cli.options import AsJson, ConfigPath, configured, print_json
 from tracescore.cli.page_client import PageUrl, ask
 
 _HEAD = (
@@ -27,19 +27,26 @@ class BaselineAction(StrEnum):
 def baseline(
     action: Annotated[
         BaselineAction,
-        typer.Argument(help="show; reset: learn anew what is normal; pin: what is known, or --at, stands from now on."),
+        typer.Argument(
+            metavar="show|reset|pin",
+            help="reset: learn anew; pin: take what is known, or --at, as normal.",
+        ),
     ],
     *,
     config: ConfigPath = None,
     page: PageUrl = None,
-    service: Annotated[str | None, typer.Option(help="Only this service.")] = None,
-    detector: Annotated[str | None, typer.Option(help="Only this detector.")] = None,
-    at: Annotated[float | None, typer.Option(help="With pin: the reference.")] = None,
+    service: Annotated[str | None, typer.Option(metavar="NAME", help="Only this service.")] = None,
+    detector: Annotated[str | None, typer.Option(metavar="NAME", help="Only this detector.")] = None,
+    at: Annotated[float | None, typer.Option(metavar="MEAN", help="With pin: the mean to compare with.")] = None,
+    json: AsJson = False,
 ) -> None:
-    """Shows, forgets or fixes what the running service takes for normal."""
+    """Show, forget or fix what the running service has learned as normal."""
     web = configured(config).web
     if action == BaselineAction.show:
-        for line in _table(ask(web, page, "/api/baseline")):
+        shown = ask(web, page, "/api/baseline")
+        for service_shown in shown["services"] if json else ():
+            print_json(service_shown | {"threshold_days": shown["threshold_days"]})
+        for line in () if json else _table(shown):
             typer.echo(line)
         return
     body = {"action": action.value, "service": service, "detector": detector, "at": at}
@@ -57,7 +64,7 @@ def _table(shown: Mapping[str, Any]) -> Iterator[str]:
     """What `baseline show` prints, line by line."""
     threshold = shown["threshold_days"]
     if not shown["services"]:
-        yield "No scores yet: nothing is watched."
+        yield "No scores yet."
     for service in shown["services"]:
         yield f"{service['service']} ({service['environment']}): {_sentence(service)}"
         yield _HEAD
@@ -86,11 +93,11 @@ def _sentence(service: Mapping[str, Any]) -> str:
 
 def _since(detector: Mapping[str, Any]) -> str:
     if detector["learned_at"] is not None:
-        return f", learned on {_moment(detector['learned_at'])} at the earliest"
+        return f", learned by {_moment(detector['learned_at'])} at the earliest"
     if detector["change_timestamp_seconds"] is None:
         return ""
     return (
-        f", falling since about {_moment(detector['change_timestamp_seconds'])} ({detector['change_scores']:,} scores)"
+        f", dropping since about {_moment(detector['change_timestamp_seconds'])} ({detector['change_scores']:,} scores)"
     )
 
 

@@ -5,20 +5,24 @@ from typing import Annotated
 
 import typer
 
-from tracescore.cli.options import lines_of
+from tracescore.cli.options import AsJson, lines_of, print_json
 from tracescore.errors import UsageError
 
 
 def calibrate(
     file: Annotated[Path, typer.Argument(metavar="LABELS.jsonl", help="What `tracescore labels` prints.")],
+    *,
+    json: AsJson = False,
 ) -> None:
-    """Tells how far the judge is from people, and the means that people would give."""
-    from tracescore.calibration.label_file import read_labels, report
+    """Compare the judge with people's labels, and correct its means by them."""
+    from tracescore.calibration.label_file import as_row, calibrated, read_labels, report
 
     lines = lines_of(file)
     try:
-        samples = read_labels(lines)
+        found = calibrated(read_labels(lines))
     except UsageError as error:
         raise UsageError(f"{file}: {error}") from None
-    for line in report(samples):
+    for group, of_group in found if json else ():
+        print_json(as_row(group, of_group))
+    for line in () if json else report(found):
         typer.echo(line)

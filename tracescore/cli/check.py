@@ -28,10 +28,10 @@ def check(
     ] = False,
     scores_per_day: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Also tell how soon a change is told, at so many of one service."),
+        typer.Option(metavar="N", min=1, help="Also print how soon a drop is detected at N scores a day."),
     ] = None,
 ) -> None:
-    """Validates a configuration and the files it names, and opens nothing; with --probe, asks those that it names."""
+    """Validate a configuration and the files it names. With --probe, also ask the judge and the app."""
     logs.to_stderr(logging.ERROR)
     config = configured(file, secrets=True)
     gold_set = _read_files(config)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import sys
 from collections.abc import Callable
@@ -12,14 +13,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracescore import logs
-from tracescore.cli.options import ConfigPath, configured
+from tracescore.cli.options import AsJson, ConfigPath, configured, print_json
 from tracescore.cli.running import run_async
 
 if TYPE_CHECKING:
     from tracescore.cli.gold_checks import Checks
     from tracescore.config import Config
 
-gold = typer.Typer(no_args_is_help=True, help="Correctness on a set of questions with known answers.")
+gold = typer.Typer(no_args_is_help=True, help="Ask the app questions with known answers.")
 
 
 @gold.command("run")
@@ -28,32 +29,34 @@ def gold_run(
     config: ConfigPath = None,
     fail_under: Annotated[
         list[str] | None,
-        typer.Option(metavar="[MEASURE=]VALUE", help="Status 1 when the mean is lower; without MEASURE: factual."),
+        typer.Option(metavar="[MEASURE=]VALUE", help="Fail when the mean is lower; without MEASURE: factual."),
     ] = None,
     compare_with: Annotated[
-        str | None, typer.Option(metavar="PINNED|LAST|FILE.json", help="Status 1 when a measure fell against it.")
+        str | None,
+        typer.Option(metavar="PINNED|LAST|FILE.json", help="Fail when a measure dropped against it."),
     ] = None,
     report: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Write the result to FILE.md, .json or .xml (JUnit).")
+        list[Path] | None, typer.Option(metavar="FILE", help="Write a report: FILE.md, .json or .xml (JUnit).")
     ] = None,
     release: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="The release that answers, where neither target nor traces tell.")
+        str | None, typer.Option(metavar="TEXT", help="The release that answers, where neither reply nor traces say.")
     ] = None,
+    json: AsJson = False,
 ) -> None:
-    """Asks the app the whole gold set now and scores the answers."""
+    """Ask the app the whole gold set now and score the answers. Exit status 1 when a check fails."""
     from tracescore.cli.gold_checks import Checks
 
     logs.to_stderr(logging.WARNING if sys.stderr.isatty() else logging.INFO)
     checks = Checks.of(fail_under or [], compare_with, report or [], release)
     failures: list[str] = []
-    run_async(partial(_gold_run, configured(config), checks, failures))
+    run_async(partial(_gold_run, configured(config), checks, failures, json=json))
     for failure in failures:
         sys.stderr.write(f"tracescore gold run: {failure}\n")
     if failures:
         raise typer.Exit(1)
 
 
-async def _gold_run(config: Config, checks: Checks, failures: list[str]) -> None:
+async def _gold_run(config: Config, checks: Checks, failures: list[str], *, json: bool) -> None:
     from prometheus_client import CollectorRegistry
     from rich.console import Console
     from rich.progress import Progress
@@ -72,6 +75,9 @@ async def _gold_run(config: Config, checks: Checks, failures: list[str]) -> None
     finally:
         await scorer.close()
     for measure, found in made.run.estimates(made.min_scored).items():
+        if json:
+            print_json({"measure": measure} | dataclasses.asdict(found))
+            continue
         interval = f"{found.lower:.3f} to {found.upper:.3f}"
         sys.stdout.write(f"{measure:20} {found.mean:.3f}  ({interval}; {found.scored} of {found.of} items)\n")
     for note in made.notes:
@@ -84,10 +90,10 @@ def gold_pin(
     *,
     config: ConfigPath = None,
     release: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Of this release; without it of the one that ran last.")
+        str | None, typer.Option(metavar="TEXT", help="Which release; without it the one that ran last.")
     ] = None,
 ) -> None:
-    """Makes the last three good runs the reference that later ones are compared with."""
+    """Make the last three good runs the reference for later ones."""
     from tracescore.cli.gold_run import pin
 
     sys.stdout.write(pin(configured(config), release) + "\n")

@@ -56,9 +56,11 @@ def reported(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run
             failures += _falls(comparison, settings.tolerance)
             pairs = max((change.pairs for change in comparison.changes.values()), default=0)
             if pairs < FEWEST:
-                notes.append(f"compare-with: no fall can be told of {pairs} items; at least {FEWEST} must get worse")
+                notes.append(
+                    f"compare-with: {pairs} items are too few to detect a drop; at least {FEWEST} must get worse"
+                )
         elif checks.compare_with == "PINNED" and any(run.id == done.id for run in runner.references()):
-            notes.append("compare-with: this run is part of the reference, which later ones are compared with")
+            notes.append("compare-with: this run becomes part of the reference for later runs")
         elif checks.compare_with == "LAST" and not before:
             notes.append("compare-with: there is no good run before this one")
         else:
@@ -69,7 +71,7 @@ def reported(runner: GoldRunner, done: Run, checks: Checks, before: Sequence[Run
 def _falls(comparison: Comparison, tolerance: float) -> Iterator[str]:
     for measure, change in comparison.changes.items():
         if change.fell(tolerance):
-            yield f"compare-with {measure}: fell from {change.before:.3f} to {change.after:.3f} (p {change.p:.4f})"
+            yield f"compare-with {measure}: dropped from {change.before:.3f} to {change.after:.3f} (p {change.p:.4f})"
 
 
 def _compared(runner: GoldRunner, done: Run, what: str | None, before: Sequence[Run]) -> Comparison | None:

@@ -3,14 +3,17 @@
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, nullcontext
+from dataclasses import replace
 
 import anyio
 from prometheus_client import CollectorRegistry
 
+from tracescore.cli.gold_beside import counted_as_live, note_of
 from tracescore.cli.gold_checks import Checks, reported
 from tracescore.config import Config
-from tracescore.errors import TargetFailed, UsageError
+from tracescore.errors import ListenError, TargetFailed, UsageError
 from tracescore.evaluators import Evaluator, evaluate_all
+from tracescore.gold.live import ADVICE
 from tracescore.gold.report import GoldReport, write
 from tracescore.gold.run import Evaluate
 from tracescore.gold.runner import GoldRunner
@@ -45,7 +48,7 @@ async def run(
     checks: Checks,
     begin: Callable[[int], Callable[[], None]],
 ) -> GoldReport:
-    """One run, compared and reported. `begin` is told how many items there are, and gives what is called for each.
+    """One run, compared and reported. `begin` gets the number of items and returns what to call for each.
 
     UsageError when another process is running the set.
     """
@@ -66,6 +69,7 @@ async def run(
         if done is None:
             raise UsageError(f"gold: another process is running {runner.name}; wait for it, or set another gold.store")
         report = reported(runner, done, checks, before)
+        report = replace(report, notes=(*report.notes, *await note_of(config, done)))
     finally:
         await runner.close()
     for path in checks.reports:
@@ -130,35 +134,51 @@ class _Traces:
 async def probe(config: Config) -> str:
     """Asks the app the first question; says what came. TargetFailed: what is wrong; UsageError, ConfigError as ever.
 
-    An app that starts traces of its own is named: its answers to gold questions would count as live traffic.
+    An app that starts traces of its own is named: its answers to gold questions would count as live traffic. Where a
+    service runs and has the receiver's addresses, it is asked whether the answer came as a live one.
     """
     runner = runner_of(config, "", _unscored)
     traces = _Traces(config, runner)
     try:
-        async with traces.listening():
-            try:
-                answered = await runner.target.ask(runner.gold_set.items[0], GoldTraceIds(config.sampling.salt).new())
-            except TargetFailed:
-                if traces.others.is_set() and not traces.own.is_set():
-                    raise TargetFailed("no_trace", _OTHER_TRACE) from None
-                raise
-            if runner.settings.target.kind in ("http", "openai"):
-                with anyio.move_on_after(_SPANS_WITHIN):
-                    await traces.own.wait()
-                if traces.others.is_set() and not traces.own.is_set():
-                    raise TargetFailed("no_trace", _OTHER_TRACE)
+        try:
+            async with traces.listening():
+                answered = await _asked(runner, traces)
+        except ListenError:
+            if runner.settings.target.kind == "trace":  # its spans go to the service, and the answer is in them
+                return f"{len(runner.gold_set.items)} items; {_NOT_ASKED}"
+            answered = await _asked(runner, None)
+            wrong = await counted_as_live(config, [answered.answer], time.time())
+            if wrong:
+                raise TargetFailed("no_trace", wrong) from None
     finally:
         await runner.close()
     contexts = len(answered.contexts)
     items = f"{len(runner.gold_set.items)} items; the app answers"
     said = f"{items}, with {contexts} context{'s' * (contexts != 1)}"
-    return said if (answered.answer or "").strip() else f"{said}, BUT ITS ANSWER IS EMPTY"
+    return said if (answered.answer or "").strip() else f"{said}, but its answer is empty"
 
 
-_OTHER_TRACE = (
-    "the app answered, and its spans came in a trace of their own: it does not pass the traceparent header on, so that "
-    "what it answers to gold questions would count as live traffic; instrument its HTTP server"
+async def _asked(runner: GoldRunner, traces: _Traces | None) -> Interaction:
+    """The answer to the first question; TargetFailed also where its spans came in a trace of their own."""
+    item, trace_id = runner.gold_set.items[0], runner.trace_ids.new()
+    try:
+        answered = await runner.target.ask(item, trace_id)
+    except TargetFailed:
+        if traces is not None and traces.others.is_set() and not traces.own.is_set():
+            raise TargetFailed("no_trace", _OTHER_TRACE) from None
+        raise
+    if traces is not None and runner.settings.target.kind in ("http", "openai"):
+        with anyio.move_on_after(_SPANS_WITHIN):
+            await traces.own.wait()
+        if traces.others.is_set() and not traces.own.is_set():
+            raise TargetFailed("no_trace", _OTHER_TRACE)
+    return answered
+
+
+_NOT_ASKED = (
+    "tracescore did not ask the app: its answers come as traces, and a running service holds the receiver's address"
 )
+_OTHER_TRACE = f"the app answered, but its spans arrived in another trace: {ADVICE}"
 _SPANS_WITHIN = 5.0
 """Seconds that exporters usually take to send."""
 
@@ -174,7 +194,7 @@ def pin(config: Config, release: str | None) -> str:
     runs = runner.pinnable(release)
     if not runs:
         of = f" of release {release}" if release else ""
-        raise UsageError(f"gold pin: there is no good run{of} of {runner.name} yet; tracescore gold run makes one")
+        raise UsageError(f"gold pin: {runner.name} has no good run{of} yet; make one with tracescore gold run")
     runner.store.refer(runner.name, runs, at=time.time())
     said = f"{runner.name}: the reference is release {runs[0].release}, {len(runs)} run{'s' * (len(runs) > 1)}"
-    return said if len(runs) > 2 else f"{said}; three make a steadier one: run it again and pin again"
+    return said if len(runs) > 2 else f"{said}; three runs make a steadier one: run the set again, then pin again"

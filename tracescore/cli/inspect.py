@@ -39,10 +39,13 @@ _FIELDS = [
 def inspect(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="OTLP request bodies (.pb, .json).")],
     *,
-    explain: Annotated[bool, typer.Option("--explain", help="Name the span and key of each field.")] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Name the span and key of each field, and why a trace holds none."),
+    ] = False,
     config: ConfigPath = None,
 ) -> None:
-    """Prints what can be read out of OTLP files: one JSON line per interaction."""
+    """Print what tracescore reads from OTLP files: one JSON line per interaction."""
     refused: list[TracescoreError] = []
     empty: list[dict[str, Any]] = []
     found = False

@@ -5,6 +5,6 @@ from tracescore.cli.page_client import PageUrl, ask
 
 
 def labels(*, config: ConfigPath = None, page: PageUrl = None) -> None:
-    """Prints what people have labelled on the page of the running service, as the LABELS.jsonl of `calibrate`."""
+    """Print the labels that people gave on the page of the running service, for `tracescore calibrate`."""
     for row in ask(configured(config).web, page, "/api/labels"):
         print_json(row)

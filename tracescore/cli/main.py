@@ -16,6 +16,7 @@ from tracescore.cli.baseline import baseline
 from tracescore.cli.calibrate import calibrate
 from tracescore.cli.check import check
 from tracescore.cli.demo import demo
+from tracescore.cli.doctor import doctor
 from tracescore.cli.erase import erase
 from tracescore.cli.gold import gold
 from tracescore.cli.inspect import inspect
@@ -27,14 +28,14 @@ from tracescore.cli.spool import spool
 from tracescore.errors import ConfigError, TracescoreError
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Scores live RAG traces and publishes the scores as Prometheus gauges and on the traces themselves.",
+    help="Score live RAG answers: traces in, Prometheus metrics, a page and scored traces out.",
 )
 for command in (
     serve,
     check,
+    doctor,
     inspect,
     score,
     agree,
@@ -51,7 +52,7 @@ app.add_typer(spool, name="spool")
 
 
 @app.callback(invoke_without_command=True)
-def root(*, version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False) -> None:
+def root(*, version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False) -> None:
     """Options of the program itself."""
     if version:
         typer.echo(__version__)

@@ -27,6 +27,9 @@ ConfigPath = Annotated[
 ]
 
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON lines instead of a table.")]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overrides:
     """What options say instead of the configuration: a URL for scores, and addresses to listen on."""
@@ -95,7 +98,7 @@ def lines_of(file: Path) -> list[bytes]:
     try:
         return file.read_bytes().splitlines()
     except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
+        raise UsageError(f"{file}: cannot read it: {error.strerror}") from None
 
 
 def print_json(row: object) -> None:

@@ -7,7 +7,7 @@ import ssl
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 import typer
@@ -15,18 +15,33 @@ import typer
 from tracescore.errors import UsageError
 
 if TYPE_CHECKING:
-    from tracescore.config import WebConfig
+    from tracescore.config import TlsConfig, WebConfig
 
 _SECONDS = 10
 
+
+class Listens(Protocol):
+    """The settings of a listener."""
+
+    @property
+    def listen(self) -> str:
+        """HOST:PORT."""
+        ...
+
+    @property
+    def tls(self) -> TlsConfig | None:
+        """Its certificate, where it has one."""
+        ...
+
+
 PageUrl = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Where the page of the service is, when the configuration does not tell."),
+    typer.Option(metavar="URL", help="Where the page of the service is, if not where the configuration says."),
 ]
 
 
-def address(settings: WebConfig, page: str | None) -> str:
-    """Base URL of the page: `page` where it is given, else where the configuration has it listen.
+def address(settings: Listens, page: str | None, option: str = "--page", setting: str = "web.listen") -> str:
+    """Base URL of a listener: `page`, as `option` gives it, or where the configuration has it listen.
 
     UsageError when that is any free port.
     """
@@ -34,11 +49,11 @@ def address(settings: WebConfig, page: str | None) -> str:
 
     if page is not None:
         if not page.startswith(("http://", "https://")):
-            raise UsageError(f"--page: a URL such as http://127.0.0.1:9465 expected; got {page!r}")
+            raise UsageError(f"{option}: a URL such as http://127.0.0.1:9465 expected; got {page!r}")
         return page.rstrip("/")
     host, port = host_port(settings.listen)
     if port == 0:
-        raise UsageError("web.listen is any free port: say where the page is with --page URL")
+        raise UsageError(f"{setting} is any free port: say where it is with {option} URL")
     host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - where all addresses listen, this does
     scheme = "http" if settings.tls is None else "https"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
@@ -57,13 +72,13 @@ def ask(settings: WebConfig, page: str | None, path: str, body: Mapping[str, Any
         headers["authorization"] = f"Bearer {token}"
     data = None if body is None else json.dumps(body)
     try:
-        tls = _tls(settings, known=page is not None) if base.startswith("https:") else None
+        tls = trusting(settings.tls, known=page is not None) if base.startswith("https:") else None
         status, content = _answer("POST" if body is not None else "GET", f"{base}{path}", data, headers, tls)
         if status == HTTPStatus.OK:
             return json.loads(content)
     except (OSError, ValueError, HTTPException) as error:
         raise UsageError(
-            f"{base}: no tracescore answers there ({error}); is it running with this configuration?"
+            f"{base}: no tracescore answers there ({error}); does it run with this configuration?"
         ) from None
     raise UsageError(f"{base}: {_reason(status, content)}")
 
@@ -78,15 +93,15 @@ def _token(settings: WebConfig) -> str:
     return next((token.read("web.users.token").split()[0] for token in tokens), "")
 
 
-def _tls(settings: WebConfig, *, known: bool) -> ssl.SSLContext:
+def trusting(settings: TlsConfig | None, *, known: bool) -> ssl.SSLContext:
     """Trusts what the system does, and the certificate of the configuration, which is also shown when asked for one.
 
     That certificate may be for another name than the address of the listener; a URL that was given has to fit.
     """
     context = ssl.create_default_context()
-    if settings.tls is not None:
-        context.load_verify_locations(settings.tls.cert)
-        context.load_cert_chain(settings.tls.cert, settings.tls.key)
+    if settings is not None:
+        context.load_verify_locations(settings.cert)
+        context.load_cert_chain(settings.cert, settings.key)
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.check_hostname = known
     return context
@@ -118,3 +133,24 @@ def _reason(status: int, content: bytes) -> str:
         return str(json.loads(content)["error"])
     except (ValueError, KeyError, TypeError):
         return f"answered {status}; is it a tracescore page of this version?"
+
+
+class Fetched(NamedTuple):
+    """What a listener answered: status, body, and its `Date` header, empty where it sent none."""
+
+    status: int
+    body: bytes
+    date: str
+
+
+def fetch(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> Fetched:
+    """What a listener answers to the command line, which names itself. OSError."""
+    _, host, path, _, _ = urlsplit(url)
+    connection = HTTPSConnection(host, timeout=_SECONDS, context=tls) if tls else HTTPConnection(host, timeout=_SECONDS)
+    authorization = {"authorization": f"Bearer {token}"} if token else {}
+    try:
+        connection.request("GET", path, headers={"user-agent": "tracescore-doctor", **authorization})
+        response = connection.getresponse()
+        return Fetched(response.status, response.read(), response.headers.get("date", ""))
+    finally:
+        connection.close()

@@ -1,4 +1,4 @@
-"""How the commands run: async functions, until a signal comes, and what of their errors is ours."""
+"""How commands run: async functions, until a signal; and which of their errors are for the user."""
 
 import logging
 import signal
@@ -39,7 +39,7 @@ async def until_signal(serve_until: Callable[[anyio.Event], Awaitable[None]]) ->
 
 
 def error_of_ours(error: BaseException) -> TracescoreError | None:
-    """The first error in a group of errors of ours; None where there are others too."""
+    """The first TracescoreError of a group; None where the group holds other errors too."""
     while isinstance(error, BaseExceptionGroup):
         if error.split(TracescoreError)[1] is not None:
             return None

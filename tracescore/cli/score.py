@@ -20,11 +20,12 @@ from tracescore.cli.options import ConfigPath, configured, lines_of, print_json
 from tracescore.cli.running import run_async
 from tracescore.cli.score_rows import ScoreRow, already_scored, read_rows
 from tracescore.errors import UsageError
-from tracescore.model import MEASURES, Evaluation, Measure, Result, Score, Usage
+from tracescore.model import MEASURES, Evaluation, Measure, Result, Score, Unscored, Usage
 from tracescore.runtime import gather
 
 if TYPE_CHECKING:
     from tracescore.config import Config
+    from tracescore.judge.operations import Judge
 
 _HELP = "A line each: question, answer, contexts?, reference?, history?"
 _GROUP = 32
@@ -36,24 +37,22 @@ def score(
     config: ConfigPath = None,
     out: Annotated[
         Optional[Path],  # noqa: UP045 - typer reads the annotation at run time
-        typer.Option("--out", "-o", metavar="OUT.jsonl", help="Where the rows go, instead of standard output."),
+        typer.Option("--out", "-o", metavar="OUT.jsonl", help="Write the rows here instead of to standard output."),
     ] = None,
     *,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Keep the rows that OUT.jsonl has, score the others.")
-    ] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the rows that OUT.jsonl already has.")] = False,
     max_cost: Annotated[
         Optional[float],  # noqa: UP045
-        typer.Option("--max-cost", metavar="MONEY", min=0.0, help="Stop before more is spent, by judge.price."),
+        typer.Option("--max-cost", metavar="MONEY", min=0.0, help="Send no more requests after this, by judge.price."),
     ] = None,
 ) -> None:
-    """Scores a file of questions and answers: one JSON line in, the same with its scores out."""
+    """Score a file of questions and answers: one JSON line in, the same line with its scores out."""
     logs.to_stderr(logging.WARNING)
     settings = configured(config)
     if resume and out is None:
         raise UsageError("--resume: name the file to go on with, as --out OUT.jsonl")
     if max_cost is not None and (settings.judge.kind == "embedded" or settings.judge.price is None):
-        raise UsageError("--max-cost: set judge.price; without it nobody knows what is spent")
+        raise UsageError("--max-cost: set judge.price; without it tracescore cannot know the cost")
     refused: list[UsageError] = []
     rows = list(read_rows(lines_of(file), refused.append))
     run = _Run(settings, rows, out, max_cost)
@@ -78,7 +77,7 @@ class _Run:
         self._rows = rows
         self._out = out
         self._max_cost = max_cost
-        self._spent = 0.0
+        self._spent = self._probed = 0.0
         self._paid_rows = 0
         self._known: dict[bytes, Result] = {}
         self.stopped = False
@@ -98,6 +97,7 @@ class _Run:
         try:
             rows = self._left(scorer.judge.name, resume=resume)
             found = await scorer.judge.probe()
+            self._limit(scorer.judge)
             judge = self._config.judge
             where = "in this process" if judge.kind == "embedded" else f"at {judge.where}: {found}"
             _say(f"judge {scorer.judge.name} {where}")
@@ -109,6 +109,14 @@ class _Run:
                 _say(line)
         finally:
             await scorer.close()
+
+    def _limit(self, judge: Judge) -> None:
+        """Tells the judge what may be spent; what the probe cost is spent already."""
+        from tracescore.judge.client import OpenAIJudge
+
+        if self._max_cost is not None and isinstance(judge, OpenAIJudge):
+            judge.limit_cost(self._max_cost)
+            self._spent = self._probed = judge.spent
 
     def _left(self, judge: str, *, resume: bool) -> list[ScoreRow]:
         """The rows that are not in the output yet, which begins anew unless this run resumes."""
@@ -144,8 +152,7 @@ class _Run:
             while at < len(rows):
                 group = rows[at : at + self._affordable()]
                 if not group:
-                    self.stopped = True
-                    _say(f"stopped after {at} rows: {self._spent:.4g} of --max-cost {self._max_cost:g} is spent")
+                    self._stop(at)
                     return
                 new = {row.key: row for row in group if row.key not in self._known}
                 jobs = [
@@ -156,6 +163,8 @@ class _Run:
                 self._known |= dict(zip(new, results, strict=True))
                 self._paid_rows += len(new)
                 self._spent += sum(result.usage.cost or 0.0 for result in results)
+                cut = next((n for n, row in enumerate(group) if _was_cut(self._known[row.key])), None)
+                group = group[:cut]
                 for row in group:
                     add(self._write(row, asked=new.pop(row.key, None) is not None))
                 for row in group:
@@ -163,14 +172,25 @@ class _Run:
                         self._known.pop(row.key, None)
                 at += len(group)
                 progress.advance(task, len(group))
+                if cut is not None:
+                    self._stop(at)
+                    return
+
+    def _stop(self, at: int) -> None:
+        """Says that money ended the run before the row `at`."""
+        self.stopped = True
+        _say(
+            f"stopped after {at} rows: {self._spent:.4g} of --max-cost {self._max_cost:g} is spent; "
+            "with --out FILE --resume and more money the run goes on there"
+        )
 
     def _affordable(self) -> int:
         """Rows that the next group may have: as many as the money left pays for, at the cost of those so far."""
         if self._max_cost is None:
             return _GROUP
         if not self._paid_rows:
-            return 1 if self._max_cost > 0 else 0
-        each = self._spent / self._paid_rows
+            return 1 if self._max_cost > self._spent else 0
+        each = (self._spent - self._probed) / self._paid_rows
         return _GROUP if each == 0 else max(0, min(_GROUP, int((self._max_cost - self._spent) / each)))
 
     def _write(self, row: ScoreRow, *, asked: bool) -> dict[str, Any]:
@@ -185,6 +205,13 @@ class _Run:
             with self._out.open("ab") as file:
                 file.write(orjson.dumps(line) + b"\n")
         return scores
+
+
+def _was_cut(result: Result) -> bool:
+    """Whether the limit of money kept a request of this row back; such a row is left for the next run."""
+    from tracescore.judge.chat import ALL_SPENT
+
+    return any(isinstance(each, Unscored) and each.detail == ALL_SPENT for each in result.evaluations)
 
 
 def _shown(evaluation: Evaluation) -> dict[str, Any]:

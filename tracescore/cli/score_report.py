@@ -34,7 +34,7 @@ def estimate(interactions: Sequence[Interaction], rows: int, measures: Sequence[
     calls = [calls_for(interaction, measures) for interaction in interactions]
     text = sum(_tokens(interaction) for interaction in interactions)
     if judge.price is None:
-        return f"{told}, about {sum(calls)} calls; judge.price is not set, so nobody knows the cost"
+        return f"{told}, about {sum(calls)} calls; set judge.price to see the cost"
     read = sum(calls) * _INSTRUCTIONS + 3 * text
     cost = (read * judge.price.input + sum(calls) * _REPLY * judge.price.output) / 1e6
     return f"{told}, about {sum(calls)} calls, which cost about {cost:.2g}"

@@ -36,12 +36,13 @@ def serve(
     grpc: Annotated[str | None, _listens("OTLP/gRPC arrives [127.0.0.1:4317]")] = None,
     metrics: Annotated[str | None, _listens("/metrics is [127.0.0.1:9464]")] = None,
     page: Annotated[str | None, _listens("the page is [127.0.0.1:9465]")] = None,
-    log_level: Annotated[LogLevel, typer.Option(help="The least severe log lines to print.")] = LogLevel.info,
+    log_level: Annotated[LogLevel, typer.Option(metavar="LEVEL", help="debug, info, warning, error.")] = LogLevel.info,
 ) -> None:
     """Receive spans over OTLP, score their interactions and publish the scores."""
+    from tracescore.cli.summary import MinuteSummary
     from tracescore.service import Service
 
     logs.to_stderr(logging.getLevelNamesMapping()[log_level.value.upper()])
     overrides = Overrides(otlp_out=otlp_out, http=http, grpc=grpc, metrics=metrics, page=page)
-    service = Service(configured(config, overrides, secrets=True))
+    service = Service(configured(config, overrides, secrets=True), watchers=[MinuteSummary()])
     run_async(partial(until_signal, service.run))

@@ -60,7 +60,7 @@ def _validated(
 ) -> tuple[Config, list[_Problem], list[str]]:
     """The configuration, what is wrong with its settings one by one, and the paths of those it was built without.
 
-    It is built without them so that what only the whole can tell is told at once and not on the next try.
+    It is built without them, so that one try reports the problems between sections as well.
     """
     problems: list[_Problem] | None = None
     left_out: list[str] = []

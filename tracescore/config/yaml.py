@@ -1,6 +1,6 @@
 """YAML text -> its values, and the tree of nodes they came from, which knows the lines.
 
-Bounded in size, depth and what aliases multiply: whoever writes the file is no enemy, but a start that hangs or ends
+Bounded in size, depth and what aliases multiply: the author of the file is no enemy, but a start that hangs or ends
 in a traceback tells nobody what to change.
 """
 

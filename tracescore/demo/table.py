@@ -52,7 +52,7 @@ class DemoTable:
         self._tally = DemoTally()
         self._recent: deque[tuple[str, Result]] = deque(maxlen=RECENT)
         self._open = False
-        # Drawn when something has changed, by whoever changed it: a thread of its own would read half a change.
+        # Drawn after each change, in the same thread: another thread would read half a change.
         self._live = Live(console=self._console, get_renderable=self._picture, auto_refresh=False)
 
     def start(self) -> None:

@@ -21,17 +21,17 @@ Pattern = Literal[
 PATTERNS: tuple[Pattern, ...] = get_args(Pattern)
 
 ADVICE: Mapping[Pattern, str] = {
-    "none": "Nothing has changed as far as is known.",
-    "judge": "The judge scores fixed items lower than before: look at its model, prompts and provider, not at the app.",
-    "prompting": "Answers miss the question, but are complete and faithful: look at the prompt that asks the model.",
-    "truncation": "Answers are to the point but leave parts out: look at output limits and prompts that stop early.",
-    "fabrication_or_retrieval": "Answers claim what their passages do not say: look at retrieval, then the model.",
-    "stale_context": "Answers keep to their passages and are wrong all the same: look at how fresh they are.",
-    "abstaining": "More answers evade their question: look at retrieval that finds nothing, and at guard rails.",
-    "unclear": "More than one thing moved, or too little is known of the rest: begin with the lowest interactions.",
+    "none": "tracescore sees no change.",
+    "judge": "The judge scores the anchors lower than before: check its model, prompts and provider, not the app.",
+    "prompting": "Answers miss the question, but are complete and faithful: check the prompt.",
+    "truncation": "Answers are to the point but leave parts out: check output limits, and prompts that stop early.",
+    "fabrication_or_retrieval": "Answers claim what their passages do not say: check retrieval, then the model.",
+    "stale_context": "Answers keep to their passages and are still wrong: check how fresh the passages are.",
+    "abstaining": "More answers evade the question: check for retrieval that finds nothing, and guard rails.",
+    "unclear": "Several measures moved, or too few scores rule the others out: read the lowest interactions first.",
 }
 """Pattern -> what it means and where to look."""
-LEARNING = "What is normal is still being learned: until then only targets are watched."
+LEARNING = "tracescore still learns what is normal; until then it compares with targets only."
 
 _SIDE = 1.645
 """Normal quantile of .95: an interval of 90 % inside the tolerance is two one-sided tests at 5 % (Schuirmann, 1987)."""

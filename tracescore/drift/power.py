@@ -51,19 +51,20 @@ def report(config: Config, per_day: int) -> Iterator[str]:
     ratio = config.sampling.ratio
     of = f", of {per_day / ratio:,.0f} interactions at ratio {ratio:g}" if ratio < 1 else ""
     yield (
-        f"changes of one service at {per_day:,.0f} scores a day{of}, "
-        f"once it has been learned for {days_of_learning(config.drift, per_day)} days:"
+        f"one service at {per_day:,.0f} scores a day{of}, "
+        f"after learning for {days_of_learning(config.drift, per_day)} days:"
     )
     for drop in DROPS:
         scores = scores_to_detection(drop, below, limit)
         if scores is None:
-            yield f"  a fall by {drop:.2f} is not told: only more than {below:.3f} is (drift.tolerance, drift.baseline)"
+            settings = "drift.tolerance, drift.baseline"
+            yield f"  tracescore does not report a drop of {drop:.2f}, only one above {below:.3f} ({settings})"
             continue
-        yield f"  a fall by {drop:.2f} is told after {_range(scores, per_day)}{_cost(config, scores)}"
+        yield f"  tracescore reports a drop of {drop:.2f} after {_range(scores, per_day)}{_cost(config, scores)}"
     cost = f"; {_TOKENS[0]:,} tokens in and {_TOKENS[1]:,} out each" if _price(config) else ""
     yield (
-        f"  assumed: a spread of {SPREAD} (standard deviation; half of it takes a quarter of the time), "
-        f"a fall at once; a conversation is one score; {len(family.kinds)} detectors{cost}"
+        f"  assumptions: scores with a standard deviation of {SPREAD} (half of it takes a quarter of the time), "
+        f"a sudden drop; a conversation counts as one score; {len(family.kinds)} detectors{cost}"
     )
 
 

@@ -41,7 +41,7 @@ class OpenAIEmbedder:
         self._clock = timing.clock
         self._requests = Counter(
             "tracescore_embedder_requests",
-            "Requests to the embedder, by how they ended.",
+            "Requests to the embedder, by outcome.",
             ["outcome"],
             registry=registry,
         )

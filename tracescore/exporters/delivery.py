@@ -4,7 +4,7 @@
 take it, and counts a record as sent when it has been acknowledged. A destination may also say that it does not know
 yet what some records are about: those wait for a while beside the queue, and nothing waits for them.
 
-Whoever puts records learns when they have been acknowledged or given up. What is left at `close` is dropped and
+The exporter that puts records learns when they are acknowledged or given up. What is left at `close` is dropped and
 counted, unless it is kept for a next process, which is given it again: at least once, never silently less.
 
 Pauses: `net/retry.py`. Which answers may change: `net/otlp_answers.py`, and `retry.is_transient` for others.
@@ -100,7 +100,7 @@ class _Parcel(Generic[R]):
 
 @dataclass(frozen=True, slots=True)
 class QueueMetrics:
-    """What one queue counts, and its name in the logs; without `failed`, attempts are told by whoever makes them."""
+    """What one queue counts, and its name in the logs; without `failed`, the sender of an attempt counts it."""
 
     name: str
     sent: Counter
@@ -121,12 +121,14 @@ class DeliveryMetrics:
         signals: Sequence[str] = (),
     ) -> None:
         prefix, by = f"tracescore_exporters_{exporter}", ["signal"] if signals else []
-        self._sent = Counter(f"{prefix}_sent", f"{things} acknowledged.", by, registry=registry)
-        self._failed = Counter(f"{prefix}_failed_requests", "Requests not accepted.", by, registry=registry)
-        self._dropped = Counter(
-            f"{prefix}_dropped", f"{things} given up, by reason.", [*by, "reason"], registry=registry
+        self._sent = Counter(f"{prefix}_sent", f"{things} that the destination acknowledged.", by, registry=registry)
+        self._failed = Counter(
+            f"{prefix}_failed_requests", "Requests that the destination did not accept.", by, registry=registry
         )
-        self._waiting = Gauge(f"{prefix}_waiting", "Results not yet delivered or given up.", by, registry=registry)
+        self._dropped = Counter(
+            f"{prefix}_dropped", f"{things} that tracescore gave up on, by reason.", [*by, "reason"], registry=registry
+        )
+        self._waiting = Gauge(f"{prefix}_waiting", "Results on their way to the destination.", by, registry=registry)
         self._reasons = reasons
 
     def queue(self, exporter: str, signal: str = "") -> QueueMetrics:
@@ -308,7 +310,7 @@ class DeliveryQueue(Generic[R]):
         self._metrics.failed.inc(answer.outcome != "accepted")
         healthy = answer.outcome == "accepted" and not answer.rejected
         if answer.outcome in ("unknown", "failed") or healthy == self._healthy:
-            return  # what is not there yet is no trouble of the destination's, nor is a defect of ours
+            return  # neither a span that is not there yet nor a defect here is trouble at the destination
         self._healthy = healthy
         if healthy:
             _log.info("event=delivery_recovered exporter=%s", self._metrics.name)

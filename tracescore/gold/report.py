@@ -23,7 +23,7 @@ from tracescore.net.wire import dumps_utf8
 _READER = TypeAdapter(Run)
 _LONGEST = 1_000
 """Characters of a text in Markdown."""
-_WRONG = {"FP": "claimed, but not in the reference", "missed": "left out", "contradicted": "contradicts the reference"}
+_WRONG = {"FP": "not in the reference", "missed": "left out", "contradicted": "contradicts the reference"}
 """Verdicts on claims that make an answer wrong, in words."""
 
 
@@ -102,7 +102,7 @@ def _lines(report: GoldReport) -> Iterator[str]:
         interval = f"{found.lower:.3f} to {found.upper:.3f}"
         row = f"| {measure} | {found.mean:.3f} | {interval} | {found.scored} of {found.of} |"
         change = changes.get(measure)
-        mark = " **fell**" if change and change.fell(report.tolerance) else ""
+        mark = " **dropped**" if change and change.fell(report.tolerance) else ""
         yield row + (
             f" {change.before:.3f} | {change.difference:+.3f}{mark} | {change.p:.4f} |" if change else " | | |"
         )
@@ -118,9 +118,9 @@ def _flips(comparison: Comparison) -> Iterator[str]:
     worse = sum(flip.worse for flip in comparison.flips)
     better = len(comparison.flips) - worse
     yield ""
-    yield f"Against {_md(comparison.name)} ({comparison.runs} runs): {worse} items got wrong, {better} right."
+    yield f"Against {_md(comparison.name)} ({comparison.runs} runs): {worse} items became wrong, {better} right."
     for flip in comparison.flips:
-        said = "got wrong" if flip.worse else "got right"
+        said = "became wrong" if flip.worse else "became right"
         yield f"- {_md(flip.item.id)} {said} ({flip.before:.2f} to {flip.after:.2f}): {_md(flip.item.question)}"
 
 

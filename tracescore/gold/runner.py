@@ -3,7 +3,7 @@
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from tracescore.errors import ConfigError, UsageError
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.gold.compare import REFERENCE_RUNS, Comparison, compare
 from tracescore.gold.items import load
+from tracescore.gold.live import ADVICE, LiveAnswers, leaked, mark
 from tracescore.gold.results import Run, Summary, Trigger, summary
 from tracescore.gold.run import Evaluate, Progress, RunExecutor
 from tracescore.gold.schedule import MOST_RELEASES, Schedule
@@ -72,8 +73,11 @@ class GoldRunner:
         self.store_path = _store_path(settings, spool)
         self.findings = Findings()
         self.running = False
+        self.live = LiveAnswers()
+        self._asked: frozenset[str] = frozenset()
+        """Answers of the last run, until they are found among the live ones."""
         self._ready, self._texts = ready, texts
-        self._trace_ids, self._evaluate = trace_ids, evaluate
+        self.trace_ids, self._evaluate = trace_ids, evaluate
         self._version: object = None
         self._trouble = ""
         """What was last said of a store that cannot be used."""
@@ -97,7 +101,7 @@ class GoldRunner:
     def open(self) -> None:
         """Opens the store and takes up what earlier runs left; UsageError when it cannot be used."""
         settings, self.store = self.settings, Store(self.store_path)
-        self._executor = RunExecutor(settings, self.target, self._trace_ids, self._evaluate, self.store, self.clock)
+        self._executor = RunExecutor(settings, self.target, self.trace_ids, self._evaluate, self.store, self.clock)
         done = self.store.runs(self.name, "done")
         releases = self.store.releases(settings.service) if settings.service else []
         self.schedule = Schedule(settings, done[0].started if done else None, releases, self.clock())
@@ -110,17 +114,27 @@ class GoldRunner:
 
     # ---------------------------------------------------------------- what the live path tells
 
-    def observe(self, interactions: Iterable[Interaction]) -> None:
-        """Is shown live interactions: a new release of the service is a reason to run."""
+    def observe(self, interactions: Sequence[Interaction]) -> None:
+        """Is shown live interactions: a new release is a reason to run, an answer to a question of ours one to warn."""
         for each in interactions:
             waiting = self.schedule.awaits_release_run
             if self.schedule.observe(each.service, each.release):
                 self._seen.append((each.service, each.release, self.clock()))
                 if self.schedule.awaits_release_run and not waiting:
                     _log.info('event=new_release gold_set="%s" release="%s"', self.name, logs.plain(each.release))
+        if self._asked and any(mark(each.answer) in self._asked for each in interactions):
+            self._say_if_live()
+
+    def _say_if_live(self) -> None:
+        """Warns once a run when its answers were counted as live ones."""
+        live = self.live.count(self._asked)
+        if live and leaked(live, len(self._asked)):
+            what = 'event=gold_counted_as_live gold_set="%s" answers=%d of=%d advice="%s"'
+            _log.warning(what, self.name, live, len(self._asked), ADVICE)
+            self._asked = frozenset()
 
     def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:
-        """Is shown what was read of a gold trace; whether a run of ours waited for it."""
+        """Is shown what was read of a gold trace; whether a run of this process waited for it."""
         return isinstance(self.target, TraceTarget) and self.target.take(trace_id, interactions)
 
     # ---------------------------------------------------------------- when
@@ -128,7 +142,7 @@ class GoldRunner:
     async def keep_running(self, stop: anyio.Event) -> None:
         """Runs the set whenever it is due, until `stop`; a run that is cut by it is resumed by the next process."""
         if self.store_path is None:
-            _log.warning('event=gold_in_memory advice="set gold.store or spool.path: results do not survive a restart"')
+            _log.warning('event=gold_in_memory advice="set gold.store or spool.path, or a restart loses the results"')
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._run_when_due)
             await stop.wait()
@@ -206,7 +220,7 @@ class GoldRunner:
     def _resumable(self, trigger: Trigger) -> Run | None:
         """The newest unfinished run, where what is missing of it can still be added.
 
-        A person who starts a run of an app whose release nobody knows may just have changed it.
+        A person who starts a run of an app of unknown release may just have changed the app.
         """
         if trigger == "hand" and self.schedule.release == "unknown":
             return None
@@ -227,6 +241,8 @@ class GoldRunner:
     # ---------------------------------------------------------------- what came of it
 
     def _finish(self, run: Run) -> None:
+        self._asked = frozenset(filter(None, (mark(each.answer) for each in run.outcomes)))
+        self._say_if_live()
         if run.state == "done":
             self.schedule.succeeded(run.started)
             self._refer(run)
@@ -238,7 +254,10 @@ class GoldRunner:
         self._refresh()
         _log.log(logging.INFO if run.state == "done" else logging.ERROR, "%s", summary_line(run, self.settings))
         if run.state == "done" and self.fell(run.service):
-            release, advice = logs.plain(run.release), "the page says which items; tracescore gold pin accepts it"
+            release, advice = (
+                logs.plain(run.release),
+                "the page lists the items; tracescore gold pin accepts the change",
+            )
             _log.warning('event=gold_fell gold_set="%s" release="%s" advice="%s"', self.name, release, advice)
 
     def _refer(self, run: Run) -> None:

@@ -40,12 +40,12 @@ class GoldSeries:
             found = [(_labels(each.run), each.estimates[measure]) for each in latest if measure in each.estimates]
             slices = {labels: estimates[measure].mean for labels, estimates in tagged if measure in estimates}
             means = [(labels, each.mean) for labels, each in found]
-            yield gauge(f"{name}_ratio", "Mean over the gold set, of the latest good run.", LABELS, means)
+            yield gauge(f"{name}_ratio", "Mean over the gold set in the latest good run of a release.", LABELS, means)
             lower = [(labels, each.lower) for labels, each in found]
-            yield gauge(f"{name}_lower_ratio", "Lower 95 % limit of that mean.", LABELS, lower)
+            yield gauge(f"{name}_lower_ratio", "Lower limit of the mean's 95 % interval.", LABELS, lower)
             upper = [(labels, each.upper) for labels, each in found]
-            yield gauge(f"{name}_upper_ratio", "Upper 95 % limit of that mean.", LABELS, upper)
-            about, labels = "The mean over items with a tag.", (*LABELS, "slice_key", "slice")
+            yield gauge(f"{name}_upper_ratio", "Upper limit of the mean's 95 % interval.", LABELS, upper)
+            about, labels = "Mean over the items with a tag.", (*LABELS, "slice_key", "slice")
             yield gauge(f"{name}_by_slice_ratio", about, labels, slices.items())
 
     def _state(self, recent: tuple[Run, ...]) -> Iterator[Metric]:
@@ -56,16 +56,20 @@ class GoldSeries:
         last_ok, expected = (float(ended.state == "done") if ended else None), runner.schedule.expected
         took = good.finished - good.started if good else None
         for name, meaning, value in (
-            ("running", "1 while a run goes on in this process.", float(runner.running)),
-            ("last_run_ok", "1 where the last run that ended was good.", last_ok),
-            ("last_success_timestamp_seconds", "When the last good run ended.", good.finished if good else None),
-            ("run_duration_seconds", "How long the last good run took.", took),
-            ("next_run_timestamp_seconds", "When a good run should begin next; in the past: overdue.", expected),
-            ("tolerance_ratio", "A fall that is no news, as set in gold.tolerance.", runner.settings.tolerance),
+            ("running", "1 while this process runs the gold set.", float(runner.running)),
+            ("last_run_ok", "1 if the last run succeeded.", last_ok),
+            ("last_success_timestamp_seconds", "End of the last good run.", good.finished if good else None),
+            ("run_duration_seconds", "Duration of the last good run.", took),
+            ("next_run_timestamp_seconds", "When the next run is due; in the past while it is overdue.", expected),
+            (
+                "tolerance_ratio",
+                "Drop below which tracescore reports nothing (gold.tolerance).",
+                runner.settings.tolerance,
+            ),
         ):
             yield gauge(f"tracescore_gold_{name}", meaning, ["gold_set"], [([label_value(runner.name)], value)])
         info = [([label_value(runner.name), runner.gold_set.hash], 1)]
-        yield gauge("tracescore_gold_info", "Which questions are asked.", ["gold_set", "hash"], info)
+        yield gauge("tracescore_gold_info", "1; `hash` changes with the gold set.", ["gold_set", "hash"], info)
 
 
 def _labels(run: Run) -> tuple[str, ...]:
@@ -75,13 +79,13 @@ def _labels(run: Run) -> tuple[str, ...]:
 def _counts(latest: tuple[Summary, ...]) -> Iterator[Metric]:
     yield gauge(
         "tracescore_gold_items",
-        "Items by outcome.",
+        "Items of the gold set, by outcome.",
         (*LABELS, "outcome"),
         [((*_labels(each.run), outcome), each.items[outcome]) for each in latest for outcome in GOLD_OUTCOMES],
     )
     yield gauge(
         "tracescore_gold_claims",
-        "Claims of the answers (tp: in the reference, fp: not) and of the references (fn: missed).",
+        "Claims by verdict: tp are in the reference, fp are not, fn are missing from the answer.",
         (*LABELS, "verdict"),
         [((*_labels(each.run), verdict), each.claims[verdict]) for each in latest for verdict in COUNTS],
     )
@@ -94,13 +98,13 @@ def _changes(latest: tuple[Summary, ...], comparison: Comparison | None) -> Iter
     worse = [flip.worse for flip in comparison.flips] if comparison else []
     sides = {(*of, "worse"): sum(worse), (*of, "better"): len(worse) - sum(worse)} if comparison else {}
     names, differences = (*LABELS, "measure"), [(labels, found.difference) for labels, found in changes]
-    about = "Newest run less the pinned reference, over the same items."
+    about = "Mean of the newest run minus that of the pinned runs, over the same items."
     yield gauge("tracescore_gold_change_ratio", about, names, differences)
-    about = "How likely chance makes such a fall (sign-flip test)."
+    about = "Probability that chance alone makes such a drop (one-sided sign-flip test)."
     yield gauge("tracescore_gold_change_p_value", about, names, [(labels, found.p) for labels, found in changes])
     yield gauge(
         "tracescore_gold_flips",
-        "Items that changed sides between right and wrong, against the pinned reference.",
+        "Items that changed between right and wrong since the pinned runs.",
         (*LABELS, "direction"),
         sides.items(),
     )

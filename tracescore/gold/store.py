@@ -1,7 +1,7 @@
 """The runs of gold sets in an SQLite file, so that they outlast the process and `gold run` and `serve` share them.
 
 Every call is one short transaction on a connection of its own and may be made from any thread; another process that
-writes is waited for. Only one run at a time goes on, whoever started it: the runner holds a lock on a file beside.
+writes is waited for. Only one run is active at a time: the runner holds a lock on a file beside the store.
 """
 
 import fcntl

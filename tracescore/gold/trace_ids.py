@@ -1,7 +1,7 @@
 """Trace ids of gold requests, which every replica recognises without the app's help.
 
-The first four bytes of such an id are a keyed hash of the other twelve, which are random: whoever has the key
-knows it for one, and one id in four thousand million is one by accident. The key is made of `sampling.salt`, which
+The first four bytes of such an id are a keyed hash of the other twelve, which are random: a process with the key
+recognises it, and one id in four thousand million is one by accident. The key is made of `sampling.salt`, which
 all replicas share anyway.
 """
 

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry
 
 from tracescore.config import Config
 from tracescore.exporters.prometheus.families import from_zero
+from tracescore.gold.live import LiveAnswers
 from tracescore.gold.run import Evaluate
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.series import GoldSeries
@@ -34,7 +35,8 @@ class GoldTraffic:
     def __init__(self, salt: str, runner: GoldRunner | None, registry: CollectorRegistry) -> None:
         """`salt` is what all replicas have in common."""
         self._trace_ids, self.runner = GoldTraceIds(salt), runner
-        about = "Traces of gold requests that were read and not counted as live: taken as answers, or only kept out."
+        self.live = runner.live if runner is not None else LiveAnswers()
+        about = "Traces of gold requests, not counted as live: read as answers, or kept out."
         self._read = from_zero(registry, "tracescore_gold_traces", about, "use", ("answer", "kept_out"))
 
     def fell(self, population: Sequence[str]) -> bool:
@@ -48,6 +50,7 @@ class GoldTraffic:
     def claims(self, trace_id: bytes, interactions: Sequence[Interaction]) -> bool:
         """Whether the trace (16 bytes of id) is of a gold request; else it is live and may show a new release."""
         if not self._trace_ids.is_gold(trace_id):
+            self.live.add(each.answer for each in interactions)
             if self.runner is not None:
                 self.runner.observe(interactions)
             return False

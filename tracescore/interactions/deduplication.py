@@ -22,7 +22,7 @@ class Deduplication:
         self._read: OrderedDict[str, dict[str, State]] = OrderedDict()
         self._late = Counter(
             "tracescore_interactions_changed_late",
-            "Interactions whose reading changed after they had been decided; a longer assembly.idle would catch them.",
+            "Interactions that late spans changed after sampling had decided; a longer assembly.idle avoids it.",
             registry=registry,
         )
 

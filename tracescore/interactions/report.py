@@ -26,17 +26,17 @@ _EVERY = 60.0
 
 
 REASON_ADVICE: dict[EmptyReason, str] = {
-    "no_answering_call": "model calls came that rewrite a question or ask for tools, and none that answers; "
+    "no_answering_call": "the traces hold model calls that rewrite a question or ask for tools, but none that answers; "
     "is the call that answers instrumented?",
-    "bare_retrieval": "retrievals came, and no answer; instrument the model client too, or end a span with the answer",
-    "tools_only": "tool calls came, and no answer; instrument the agent or the model client too",
-    "indexing": "embeddings and writes to an index came; send traces of questions",
-    "no_question_and_answer": "chains or agents came, and none records a question and an answer; set input.value and "
+    "bare_retrieval": "the traces hold retrievals, no answer; instrument the model client, or put the answer on a span",
+    "tools_only": "the traces hold tool calls but no answer; instrument the agent or the model client too",
+    "indexing": "the traces hold embeddings and index writes only; send traces of questions",
+    "no_question_and_answer": "the traces hold chains or agents without a question and an answer; set input.value and "
     "output.value on the outermost, or name the keys that hold them in interactions.mappings",
-    "no_step": "spans came, and none says what it did (openinference.span.kind: CHAIN, LLM, RETRIEVER, ...); "
+    "no_step": "no span says what it did (openinference.span.kind: CHAIN, LLM, RETRIEVER, ...); "
     "set it, or name the spans and their keys in interactions.mappings",
-    "evaluators": "only spans of evaluators came; send the app's own",
-    "spans_missing": "log records came without their spans; send traces too, from the same process",
+    "evaluators": "the traces hold spans of evaluators only; send those of the app",
+    "spans_missing": "log records arrived without their spans; send traces too, from the same process",
 }
 """What to do about traces that hold no interaction."""
 FIELDS = ("question", "answer", "contexts")
@@ -59,7 +59,7 @@ class Report:
         self._own_keys = {field: {key for one in settings.own for key in getattr(one, field)} for field in FIELDS}
         self._mapped = Counter(
             "tracescore_interactions_own_keys",
-            "Interactions by whether a key of your own (interactions.<field>, or mappings) gave it; a typo never does.",
+            "Interactions by whether one of your keys gave the field; `no` alone hints at a typo.",
             ["field", "found"],
             registry=registry,
         )
@@ -68,7 +68,7 @@ class Report:
                 self._mapped.labels(field, found)
         self._set_aside = Counter(
             "tracescore_interactions_set_aside",
-            "Spans and events of evaluators, and calls to our own judge, which are never read as an app's work.",
+            "Spans and events of evaluators and of the judge, which are never read as an app's work.",
             ["made_by"],
             registry=registry,
         )
@@ -76,7 +76,7 @@ class Report:
             self._set_aside.labels(maker)
         self._empty = Counter(
             "tracescore_interactions_none",
-            "Traces with a GenAI marker that held no interaction when they were read, by why.",
+            "Traces with GenAI spans that held no interaction, by reason.",
             ["reason"],
             registry=registry,
         )
@@ -87,9 +87,7 @@ class Report:
         self._spans = 0
         self._states: Tally[State] = Tally()
         self._silent: Tally[tuple[str, str]] = Tally()
-        self.genai_spans = Counter(
-            "tracescore_interactions_genai_spans", "Spans of a GenAI convention that were read.", registry=registry
-        )
+        self.genai_spans = Counter("tracescore_interactions_genai_spans", "GenAI spans read.", registry=registry)
 
     @property
     def advice(self) -> str:

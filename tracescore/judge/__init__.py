@@ -42,6 +42,6 @@ def build_judge(settings: JudgeConfig, embedder: Embedder | None, registry: Coll
     Raises MissingExtra when it needs a package that is not installed, UsageError when its key is not there.
     """
     judge = JUDGES[settings.kind](settings, embedder, registry)
-    ready = Gauge("tracescore_judge_ready", "1 while the judge can be asked.", ["judge"], registry=registry)
+    ready = Gauge("tracescore_judge_ready", "1 while the judge is ready.", ["judge"], registry=registry)
     ready.labels(judge.name).set_function(lambda: float(judge.ready))
     return judge

@@ -6,37 +6,29 @@ a refusal is final. Each request that was not cancelled is counted under exactly
 
 from __future__ import annotations
 
+import logging
+import math
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Generic, Literal, TypeVar, get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+import anyio
+from prometheus_client import CollectorRegistry
 
 from tracescore.config import OpenAIJudgeConfig
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
-from tracescore.judge.prompt import OPERATIONS, Operation, Prompt, tokens
+from tracescore.judge.completions import text_of
+from tracescore.judge.metrics import Metrics
+from tracescore.judge.prompt import Operation, Prompt, tokens
 from tracescore.judge.replies import parse
 from tracescore.model import FailReason, Usage
-from tracescore.net.openai_endpoint import TRANSIENT, CallFailed, CircuitState, Endpoint
+from tracescore.net.openai_endpoint import TRANSIENT, CallFailed, Endpoint
 from tracescore.net.provider_errors import Cause
 
 T = TypeVar("T")
-
-CallOutcome = Literal[
-    "ok",
-    "judge_unreachable",
-    "judge_timeout",
-    "judge_rate_limited",
-    "judge_quota",
-    "judge_unfit",
-    "judge_input_too_long",
-    "judge_refused",
-    "judge_truncated",
-    "judge_unreadable",
-]
-CALL_OUTCOMES: tuple[CallOutcome, ...] = get_args(CallOutcome)
-"""How one request can end."""
+_log = logging.getLogger("tracescore.judge")
 
 _REASONS: Mapping[Cause | Literal["ok"], FailReason] = {
     "unreachable": "judge_unreachable",
@@ -48,17 +40,28 @@ _REASONS: Mapping[Cause | Literal["ok"], FailReason] = {
     "too_long": "judge_input_too_long",
     "refused": "judge_refused",
 }
+_FORM_FAILED = "json_validate_failed"
+"""What Groq calls a reply that is not in the form that was asked for."""
 _LEAST_ROOM = 256
 """Tokens that a reply gets however full the context is by our estimate, which is an upper one."""
+_TRY_EVERY = 3600.0
+"""Seconds after which a form of reply that was given up is tried again: a server may have had a bad minute."""
+ALL_SPENT = "no request more: the limit of money is reached"
+"""What a request that `limit_cost` keeps back is told."""
 MORE_ROOM = 4
 """By how much the output budget grows when a reply was cut off."""
+
+
+Mode = Literal["json_schema", "json_object", "text"]
+"""How a form of reply is asked for, the richest first."""
+_MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
     """What the endpoint understands; found out by the probe, never by the model's name."""
 
-    mode: Literal["json_schema", "json_object", "text"] = "json_schema"
+    mode: Mode = "json_schema"
     limit: Literal["max_completion_tokens", "max_tokens"] | None = "max_completion_tokens"
     temperature: bool = True
     system: bool = True
@@ -94,64 +97,6 @@ class Spending:
         self.usage = Usage(was.calls + calls, was.input_tokens + input_tokens, was.output_tokens + output_tokens, total)
 
 
-class Metrics:
-    """What the calls of one judge move."""
-
-    def __init__(self, judge: str, registry: CollectorRegistry) -> None:
-        self._judge = judge
-        label, by = ["judge"], ["judge", "operation"]
-        self.requests = Counter(
-            "tracescore_judge_requests",
-            "Requests to the judge, by how they ended.",
-            [*by, "outcome"],
-            registry=registry,
-        )
-        self.tokens = Counter(
-            "tracescore_judge_tokens", "Tokens read and written by the judge.", [*by, "direction"], registry=registry
-        )
-        self.cost = Counter(
-            "tracescore_judge_cost", "Money spent, in the currency of judge.price.", by, registry=registry
-        )
-        self.seconds = Histogram(
-            "tracescore_judge_request_duration_seconds",
-            "Time of one request, waiting for a free slot excluded.",
-            by,
-            buckets=(0.1, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64),
-            registry=registry,
-        )
-        self.repaired = Counter(
-            "tracescore_judge_repaired", "Replies with more in them than the JSON asked for.", label, registry=registry
-        )
-        self.estimated = Counter(
-            "tracescore_judge_usage_estimated", "Replies without token counts.", label, registry=registry
-        )
-        self.circuit = Gauge(
-            "tracescore_judge_circuit_state",
-            "1 for the state that the circuit breaker is in.",
-            ["judge", "state"],
-            registry=registry,
-        )
-        for operation in OPERATIONS:
-            self.cost.labels(judge, operation)
-            self.seconds.labels(judge, operation)
-            for outcome in CALL_OUTCOMES:
-                self.requests.labels(judge, operation, outcome)
-            for direction in ("input", "output"):
-                self.tokens.labels(judge, operation, direction)
-        self.repaired.labels(judge)
-        self.estimated.labels(judge)
-
-    def watch(self, endpoint: Endpoint) -> None:
-        """Shows the state of the endpoint's circuit at every scrape."""
-        for state in get_args(CircuitState):
-            gauge = self.circuit.labels(self._judge, state)
-            gauge.set_function(partial(_is, endpoint, state))
-
-
-def _is(endpoint: Endpoint, state: CircuitState) -> float:
-    return float(endpoint.circuit.state == state)
-
-
 class Rejected(JudgeUnfit):
     """The endpoint does not take such a request; `said` holds its words, to be searched and never shown."""
 
@@ -163,14 +108,34 @@ class Rejected(JudgeUnfit):
 class Chat:
     """Asks one model of one endpoint."""
 
-    def __init__(self, settings: OpenAIJudgeConfig, name: str, endpoint: Endpoint, registry: CollectorRegistry) -> None:
+    def __init__(
+        self,
+        settings: OpenAIJudgeConfig,
+        name: str,
+        endpoint: Endpoint,
+        registry: CollectorRegistry,
+        clock: Callable[[], float],
+    ) -> None:
         self.dialect = Dialect()
+        self.spent = 0.0
+        """Money for all requests so far, by `judge.price`."""
+        self._most_spent = math.inf
+        self._slots: AbstractAsyncContextManager[Any] = nullcontext()
+        self._clock = clock
+        self._try_at: float | None = None
         self._settings = settings
         self._name = name
         self._endpoint = endpoint
         self._metrics = Metrics(name, registry)
         self._metrics.watch(endpoint)
         self._room = 1
+
+    def limit_cost(self, most: float) -> None:
+        """No request begins once so much is spent: JudgeError(judge_quota, ALL_SPENT).
+
+        It is passed by what is under way at that moment, at most `judge.max_concurrency` requests, and nothing else.
+        """
+        self._most_spent, self._slots = most, anyio.Semaphore(self._settings.max_concurrency)
 
     def more_room(self) -> bool:
         """Replies get more room from now on; False where they have it already. For a model that thinks aloud."""
@@ -183,6 +148,9 @@ class Chat:
 
     async def ask(self, ask: Ask[T], spending: Spending) -> T:
         """The answer; JudgeError when there is none, even after asking a second time where that can help."""
+        tried = await self._richer(ask, spending)
+        if tried is not None:
+            return tried[0]
         try:
             return await self.ask_once(ask, spending)
         except JudgeError as error:
@@ -194,7 +162,29 @@ class Chat:
         self._room = MORE_ROOM  # it thinks aloud: do not pay for a reply that is cut off every time
         return value
 
-    async def ask_once(self, ask: Ask[T], spending: Spending) -> T:
+    async def _richer(self, ask: Ask[T], spending: Spending) -> tuple[T] | None:
+        """Tries the forms of reply again that were given up, one request in an hour; from then on with what works."""
+        if self.dialect.mode == "json_schema":
+            return None
+        now, due = self._clock(), self._try_at
+        if due is None or now >= due:
+            self._try_at = now + _TRY_EVERY
+        if due is None or now < due:
+            return None
+        for mode in _MODES[: _MODES.index(self.dialect.mode)]:
+            dialect = replace(self.dialect, mode=mode)
+            try:
+                value = await self.ask_once(ask, spending, dialect)
+            except JudgeError as error:
+                if not isinstance(error, Rejected) and error.reason != "judge_unreadable":
+                    raise
+            else:
+                self.dialect = dialect
+                _log.info('event=judge_dialect judge="%s" mode=%s', self._name, mode)
+                return (value,)
+        return None
+
+    async def ask_once(self, ask: Ask[T], spending: Spending, dialect: Dialect | None = None) -> T:
         """The answer to one request (and its repetitions where no reply came); JudgeError when there is none."""
 
         def observe(outcome: Cause | Literal["ok"], seconds: float) -> None:
@@ -203,25 +193,37 @@ class Chat:
                 self._metrics.requests.labels(self._name, ask.operation, _REASONS[outcome]).inc()
                 spending.add(1, 0, 0, 0.0)
 
-        try:
-            payload = await self._endpoint.post(self._body(ask), ask.deadline, observe)
-        except CallFailed as failure:
-            raise judge_error(failure) from None
-        return self._read(ask, payload, spending)
+        async with self._slots:
+            if self.spent >= self._most_spent:
+                raise JudgeError("judge_quota", ALL_SPENT)
+            try:
+                payload = await self._endpoint.post(self._body(ask, dialect or self.dialect), ask.deadline, observe)
+            except CallFailed as failure:
+                raise judge_error(failure) from None
+            return self._read(ask, payload, spending)
 
-    def _body(self, ask: Ask[T]) -> dict[str, Any]:
-        messages = ask.prompt.messages(ask.data, system=self.dialect.system)
+    def refused_parameters(self, said: str) -> list[str]:
+        """The settings of the user that are named in the words of an error."""
+        words = set(re.findall(r"\w+", said.casefold()))
+        given = self._settings.parameters
+        beside = given.get("extra_body")
+        found = [f"judge.parameters.{name}" for name in given if name.casefold() in words]
+        inner = beside if isinstance(beside, dict) else {}
+        return found + [f"judge.parameters.extra_body.{name}" for name in inner if name.casefold() in words]
+
+    def _body(self, ask: Ask[T], dialect: Dialect) -> dict[str, Any]:
+        messages = ask.prompt.messages(ask.data, system=dialect.system)
         body: dict[str, Any] = {"model": self._settings.model, "messages": messages}
-        if self.dialect.mode == "json_schema":
+        if dialect.mode == "json_schema":
             schema = {"name": ask.prompt.name, "strict": True, "schema": ask.prompt.schema}
             body["response_format"] = {"type": "json_schema", "json_schema": schema}
-        elif self.dialect.mode == "json_object":
+        elif dialect.mode == "json_object":
             body["response_format"] = {"type": "json_object"}
-        if self.dialect.temperature:
+        if dialect.temperature:
             body["temperature"] = 0
         parameters = self._settings.body
-        if self.dialect.limit and not {"max_tokens", "max_completion_tokens"} & parameters.keys():
-            body[self.dialect.limit] = self._budget(ask, messages)
+        if dialect.limit and not {"max_tokens", "max_completion_tokens"} & parameters.keys():
+            body[dialect.limit] = self._budget(ask, messages)
         return body | parameters
 
     def _budget(self, ask: Ask[T], messages: Sequence[Mapping[str, str]]) -> int:
@@ -237,7 +239,7 @@ class Chat:
         self._book(ask, payload, spending)
         outcome: str = "judge_unreadable"
         try:
-            found, repaired = parse(_text_of(payload), ask.key)
+            found, repaired = parse(text_of(payload), ask.key)
             if repaired:
                 self._metrics.repaired.labels(self._name).inc()
             value = ask.read(found)
@@ -263,28 +265,10 @@ class Chat:
         price = self._settings.price
         cost = None if price is None else (read * price.input + written * price.output) / 1e6
         spending.add(1, read, written, cost)
+        self.spent += cost or 0.0
         for direction, count in (("input", read), ("output", written)):
             self._metrics.tokens.labels(self._name, ask.operation, direction).inc(count)
         self._metrics.cost.labels(self._name, ask.operation).inc(cost or 0.0)
-
-
-def _text_of(payload: Mapping[str, Any]) -> str:
-    """The text of a chat completion that came to its end; JudgeError when it was refused, cut off or is empty."""
-    choices = payload.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    message = choice.get("message")
-    message = message if isinstance(message, dict) else {}
-    finish = choice.get("finish_reason")
-    if message.get("refusal") or finish == "content_filter":
-        raise JudgeError("judge_refused", "the judge refused to answer")
-    if finish == "length":
-        raise JudgeError("judge_truncated", "the reply was cut off")
-    content = message.get("content")
-    if isinstance(content, list):
-        content = "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
-    if not isinstance(content, str) or not content.strip():
-        raise JudgeError("judge_unreadable", "the reply is empty")
-    return content
 
 
 def judge_error(failure: CallFailed) -> JudgeError:
@@ -293,6 +277,8 @@ def judge_error(failure: CallFailed) -> JudgeError:
     if failure.cause in TRANSIENT or failure.cause == "quota":
         return JudgeUnreachable(reason, failure.detail)
     if failure.cause == "rejected":
+        if _FORM_FAILED in failure.said:  # the server's own check of the reply, not of the request
+            return JudgeError("judge_unreadable", failure.detail)
         return Rejected(failure)
     if failure.cause == "unfit":
         return JudgeUnfit(reason, failure.detail)

@@ -49,7 +49,7 @@ class OpenAIJudge:
         self._name = settings.known_as
         self._probed = False
         self._endpoint = Endpoint(settings, "/chat/completions", "judge", timing)
-        self._chat = Chat(settings, self._name, self._endpoint, registry)
+        self._chat = Chat(settings, self._name, self._endpoint, registry, timing.clock)
         self._cache: Cache[tuple[Any, str]] = Cache(CACHE_SIZE)
         prompts = load_prompts(settings.prompts)
         self._max_input = settings.max_input(prompts.longest)
@@ -59,7 +59,7 @@ class OpenAIJudge:
         self._recognise_embedder()
         self._drops = Counter(
             "tracescore_judge_dropped",
-            "Verdicts and claims in replies that did not count, and those that were missing.",
+            "Verdicts and claims in replies that did not count or were missing, by reason.",
             ["judge", "reason"],
             registry=registry,
         )
@@ -88,6 +88,15 @@ class OpenAIJudge:
     def ready(self) -> bool:
         """Whether the last probe succeeded and the endpoint has answered since."""
         return self._probed and self._endpoint.circuit.state == "closed"
+
+    @property
+    def spent(self) -> float:
+        """Money for all requests so far, the probe's among them; 0 where `judge.price` is not set."""
+        return self._chat.spent
+
+    def limit_cost(self, most: float) -> None:
+        """No request begins once so much is spent; see `Chat.limit_cost`."""
+        self._chat.limit_cost(most)
 
     async def probe(self) -> str:
         """Finds out what the endpoint understands and whether the model can judge; see `probe.py`.

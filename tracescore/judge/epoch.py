@@ -30,7 +30,7 @@ def judge_info(registry: CollectorRegistry) -> Gauge:
     """The metric that says which judge gives the scores."""
     return Gauge(
         "tracescore_judge_info",
-        "1 for the judge in use; a new epoch means that scores before and after are not comparable.",
+        "1 for the judge in use; scores of different epochs are not comparable.",
         ["judge", "epoch", "model", "prompts", "embedder", "fingerprint"],
         registry=registry,
     )

@@ -151,7 +151,7 @@ class Probe:
                     continue
                 poorer = _poorer(self._chat.dialect, error)
                 if poorer is None:
-                    raise _unfit(wrong or error) from None
+                    raise self._unfit(wrong or error) from None
                 self._chat.dialect = poorer
 
     async def _long(self, short: ProbeReading) -> ProbeReading:
@@ -174,7 +174,7 @@ class Probe:
         except JudgeError as error:
             if error.reason == "judge_truncated" and self._more_room(short.seconds):
                 return await self._long(short)
-            raise _unfit(error) from None
+            raise self._unfit(error) from None
 
     def _more_room(self, took: float) -> bool:
         """Gives replies more room, unless writing that much would take too long."""
@@ -197,6 +197,14 @@ class Probe:
         vocabulary = Vocabulary.SUPPORT
         read = partial(read_verdicts, ids=tuple(_STATEMENTS), evidence=Quotable(evidence), vocabulary=vocabulary)
         return Ask("probe", self._prompts.verify(vocabulary), data, "verdicts", read, _ROOM, deadline)
+
+    def _unfit(self, error: JudgeError) -> JudgeError:
+        """The error that ends the probe: unfit, with what to change."""
+        advice = _ADVICE.get(error.reason)
+        refused = self._chat.refused_parameters(error.said) if isinstance(error, Rejected) else ()
+        if refused:
+            advice = f"the endpoint names {', '.join(refused)}; remove what it refuses"
+        return JudgeUnfit("judge_unfit", f"{advice} ({error.detail})" if advice else error.detail)
 
 
 def _poorer(dialect: Dialect, error: JudgeError) -> Dialect | None:
@@ -245,9 +253,3 @@ _ADVICE: Mapping[str, str] = {
     "judge_refused": "refused a harmless question; use another model",
     "judge_input_too_long": "reads too little; set judge.context to the window of the model, or use a larger one",
 }
-
-
-def _unfit(error: JudgeError) -> JudgeError:
-    """The error that ends the probe: unfit, with what to change."""
-    advice = _ADVICE.get(error.reason)
-    return JudgeUnfit("judge_unfit", f"{advice} ({error.detail})" if advice else error.detail)

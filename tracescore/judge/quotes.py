@@ -26,7 +26,10 @@ _ALIKE = str.maketrans(
         for digit, mark in enumerate("\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
     }
 )
-_TAG = re.compile(r"</?(?:a|b|br|code|div|em|h\d|i|li|mark|ol|p|pre|span|strong|su[bp]|t[dhr]|table|u|ul)\b[^<>]*+>")
+_TAG = re.compile(
+    r"</?(?:a|b|blockquote|br|cite|code|context|div|doc(?:ument)?|em|evidence|h\d|i|li|mark|ol|p|passage|pre|q|quote"
+    r"|source|span|strong|su[bp]|t[dhr]|table|text|u|ul)\b[^<>]*+>"
+)
 _LINK = re.compile(r"\]\([^()\s]*+\)")
 _ESCAPED = re.compile(r"\\[nrt](?![^\W\d_])")
 _APOSTROPHE = re.compile(r"'(?<=[^\W\d_]')(?=[^\W\d_])")
@@ -35,16 +38,24 @@ _INSIDE = {".": "\ue001", ",": "\ue002", ":": "\ue003", "/": "\ue004", "-": "\ue
 """Marks between digits are part of the number: 3.5 is not 35. They are kept as private characters."""
 _IN_NUMBER = re.compile(r"[.,:/](?<=\d.)(?=\d)|(?<=\d) ?- ?(?=\d)")
 _SIGN = re.compile(r"(?<![\w)\]])-(?=\.?\d)")
-_BOUND = re.compile(r"[<>\u2264\u2265\u2260\u00b1\u2248]\s?(?=\d)")
+_TWO_SIGNS = re.compile(r"([<>!])=(?=\s?[-\u2212]?\d)")
+_BOUND = re.compile(r"[<>\u2264\u2265\u2260\u00b1\u2248]\s?(?=[\ue006\d])")
 _NUMBER = re.compile(r"((?:[\ue006-\ue00d]{1,2})?\d[\d\ue001-\ue005\ue010-\ue019]*)")
 _BOUNDS = {"<": "\ue007", ">": "\ue008", "\u2264": "\ue009", "\u2265": "\ue00a", "\u2260": "\ue00b"}
-_BOUNDS |= {"\u00b1": "\ue00c", "\u2248": "\ue00d"}
+_BOUNDS |= {"<=": "\u2264", ">=": "\u2265", "!=": "\u2260"} | {"\u00b1": "\ue00c", "\u2248": "\ue00d"}
+
+_MEGA = re.compile(r"(?<=[\d ])M(?=(?:Wh?|VA?|A|Hz|J|Pa)(?![^\W_]))")
+"""The one prefix that is another in the other case: a megawatt is a thousand million milliwatts."""
 
 _SENTENCE, _CLAUSE, _GUARD = "\x02", "\x04", "\x01"
 _END = re.compile(
     r"(?<![.!?])[.!?]++(?=[\"')\]*_\u201d\u00bb]*+(?:\s|$))|[\u3002\uff01\uff1f\u0964\u0965\u061f\u06d4]++|\n[^\S\n]*+\n"
+    r"|\|[^\S\n]*+\n|\n(?=[^\S\n]*+(?:[-*\u2022]|\d{1,3}[.)])\s)"
 )
-_PAUSE = re.compile(r"[,;:()\[\]|\u060c\u061b\u3001]++|\s[-/]+\s|\n|(?<!\.)\.{2,}+|\"(?!\w)|(?<!\w)[\"']|'(?!\w)")
+"""Sentences, paragraphs, rows of a table and items of a list: what stands in one is not said of the other."""
+_PAUSE = re.compile(
+    r"[,;:()\[\]|\u060c\u061b\u3001]++|\s[-/+]+\s|[\u2192\u21d2]|\n|(?<!\.)\.{2,}+|\"(?!\w)|(?<!\w)[\"']|'(?!\w)"
+)
 _BETWEEN = re.compile(
     r"[\s\x00\x03\x05-\x1f!\"&'()*,\-./:;<=>?@\[\\\]^_`{|}~\u00a1\u00a7\u00ab\u00b6\u00b7\u00bb\u00bf"
     r"\u2000-\u206f\u2190-\u21ff\u2500-\u27bf\u3000-\u3004\u3008-\u303f\ufe0f\U0001f000-\U0001faff]++|(?<![\w+#])[+#]++"
@@ -69,17 +80,19 @@ _ENDINGS = ("\u306a\u3044", "\u307e\u305b\u3093", "\u306a\u304b\u3063", "\uc5c6"
 _CITATION = r"\[\^?\d{1,3}(?:\s?[,;-]\s?\d{1,3})*\]"
 _CITATIONS = re.compile(_CITATION)
 _LOOSE = re.compile(rf"(?<!\w){_CITATION}")
-_SOURCE = r"(?:document|doc|passage|source|context|evidence|chunk|excerpt|snippet|dokument|quelle)s?"
+_SOURCE = r"(?:document|doc|passage|source|context|evidence|chunk|excerpt|snippet|quote|dokument|quelle|zitat)s?"
 _LABEL = re.compile(
     rf"\A\W*+{_SOURCE}\s*+(?:#|no\.?)?+\s*+\[?+\d{{0,3}}+\s*+[:)\]-]++"
-    rf"|[(\[]\s*+{_SOURCE}\s*+(?:#|no\.?|:)?+\s*+\d{{0,3}}+\s*+[)\]]",
+    rf"|[(\[]\s*+(?:{_SOURCE}\W{{0,2}}+)?(?:{_SOURCE}|[cdps](?=[\s_]?\d))[\s_]*+(?:#|no\.?|:)?+\s*+\d{{0,3}}+\s*+[)\]]",
     re.IGNORECASE,
 )
 _ASIDE = re.compile(r"\([^()]{1,200}\)")
 _JOINERS = frozenset(("and", "und", "et", "y", "e", "en", "\u0438"))
 
-_PIECES, _OCCURRENCES = 64, 200
-"""Of a quote, and of each of its pieces in a text, how many are looked at."""
+_PIECES, _OCCURRENCES = 64, 500
+"""Of a quote, and of each of its pieces in all texts together, how many are looked at."""
+_LEFT_OUT = 200
+"""Words of a sentence that may be left out at one place: more is no sentence any more."""
 _SUBSTANTIAL = 5
 """Words that a passage from another sentence needs, unless it is at least half of that sentence."""
 _NEAR = 8
@@ -93,7 +106,8 @@ def fold(text: str) -> str:
 
 def _normal(text: str) -> str:
     """Words, guarded numbers, and marks for the ends of clauses and sentences, with blanks between them."""
-    text = unicodedata.normalize("NFKC", html.unescape(text).translate(_ALIKE)).casefold()
+    text = unicodedata.normalize("NFKC", html.unescape(text).translate(_ALIKE))
+    text = _TWO_SIGNS.sub(lambda match: _BOUNDS[match[0]], _MEGA.sub("\ue01a", text)).casefold()
     text = _APOSTROPHE.sub("", _ESCAPED.sub(" ", _LINK.sub("] ", _TAG.sub(" ", text))))
     text = _IN_NUMBER.sub(lambda match: _INSIDE[match[0].strip()], text)
     text = _SIGN.sub("\ue006", text)
@@ -136,13 +150,14 @@ class _Text:
         self._pauses = {0, *accumulate(map(len, clauses))}
         self._sentences = [0, *accumulate(sum(map(len, sentence)) for sentence in sentences)]
 
-    def places(self, words: Sequence[str]) -> Iterator[tuple[int, int]]:
-        """First and last + 1 of the words here that read like `words`, where no negation beside them is cut off."""
+    def places(self, words: Sequence[str], looks: Iterator[int]) -> Iterator[tuple[int, int]]:
+        """First and last + 1 of the words here that read like `words`, where no negation beside them is cut off.
+
+        Each place that is looked at takes one of the `looks`.
+        """
         wanted = "".join(words)
         at = self._joined.find(wanted)
-        for _ in range(_OCCURRENCES):
-            if at < 0:
-                return
+        while at >= 0 and next(looks, None) is not None:
             first, last = self._word(at), self._word(at + len(wanted))
             if first is not None and last is not None and not self._cuts_negation(first, last):
                 yield first, last
@@ -214,7 +229,7 @@ def _holds(texts: Sequence[_Text], quote: str) -> bool:
     if not any(character.isalnum() for words in atoms for word in words for character in word):
         return False
     whole = list(chain.from_iterable(atoms))
-    if any(True for text in texts for _ in text.places(whole)):
+    if next(_pieces(texts, whole), None) is not None:
         return True
     return len(atoms) <= _PIECES and _gathered(texts, atoms)
 
@@ -246,21 +261,37 @@ def _longest(
     words: list[str] = []
     for stop in range(at + 1, len(atoms) + 1):
         words = words + atoms[stop - 1]
-        found = [
-            _Piece(number, text.sentence(first), first, last)
-            for number, text in enumerate(texts)
-            for first, last in text.places(words)
-        ]
-        if not found:
+        found = _nearest(texts, words, before)
+        if found is None:
             break
-        following = (piece for piece in found if before is not None and _follows(texts, before, piece))
-        best, end = next(following, found[0]), stop
+        best, end = found, stop
     return end, best
+
+
+def _nearest(texts: Sequence[_Text], words: Sequence[str], before: _Piece | None) -> _Piece | None:
+    """A place of the words that goes on from `before`, or else the first of all."""
+    first: _Piece | None = None
+    for piece in _pieces(texts, words, 0 if before is None else before.text):
+        if before is None or _follows(texts, before, piece):
+            return piece
+        first = first or piece
+    return first
+
+
+def _pieces(texts: Sequence[_Text], words: Sequence[str], begin: int = 0) -> Iterator[_Piece]:
+    """Places of the words, those in the text `begin` first; of so many that none is special, the first."""
+    looks = iter(range(_OCCURRENCES))
+    for number in (*range(begin, len(texts)), *range(begin)):
+        text = texts[number]
+        for first, last in text.places(words, looks):
+            yield _Piece(number, text.sentence(first), first, last)
 
 
 def _follows(texts: Sequence[_Text], one: _Piece, other: _Piece) -> bool:
     """Whether `other` goes on in the same sentence, with no negation and not too much left out between."""
     if (one.text, one.sentence) != (other.text, other.sentence) or other.first < one.last:
+        return False
+    if other.first - one.last > _LEFT_OUT:
         return False
     words = texts[one.text].words
     gap = words[one.last : other.first]

@@ -1,6 +1,7 @@
 """From the text of a reply to typed values, or a JudgeError that says why not.
 
-Tolerated, and counted as repaired: Markdown fences, reasoning blocks, words around the object, a bare list.
+Tolerated, and counted as repaired: Markdown fences, reasoning blocks, words around the object, a bare list, a comma
+before a closing bracket, an object around the object, and all of it once more as a JSON text.
 Refused: two different objects, repeated keys, a cut-off object, values that were not on offer. Nothing is
 clamped and nothing is guessed; error texts hold sizes and field names, never the reply.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from tracescore.errors import JudgeError
@@ -44,6 +45,9 @@ _REFUSAL = re.compile(
     r"\W*(i['\u2019]?m (very )?sorry|i am sorry|sorry|i can(no|['\u2019])t|i am unable|as an ai)\b",
     re.IGNORECASE,
 )
+_AROUND = " \t\r\n.,:;!*`'\"()[]{}#"
+"""What stands around an id or a verdict without being part of it."""
+_COMMA = re.compile(r'"(?:[^"\\]|\\.)*+"?|,(?=\s*+[}\]])', re.DOTALL)
 _MAX_STARTS = 200
 
 
@@ -78,7 +82,10 @@ def parse(text: str, key: str) -> tuple[dict[str, Any], bool]:
     whole = _whole(stripped)
     if isinstance(whole, dict) and key in whole:
         return _clean(whole), False
-    found = [item for item in _objects(stripped) if key in item]
+    if isinstance(whole, str):
+        return parse(whole, key)[0], True
+    stripped = _without_commas(stripped)
+    found = [item for outer in _objects(stripped) for item in (outer, *_inner(outer)) if key in item]
     if not found:
         bare = _whole(_outside_reasoning(stripped))
         if isinstance(bare, list):
@@ -87,6 +94,16 @@ def parse(text: str, key: str) -> tuple[dict[str, Any], bool]:
     if any(item != found[0] for item in found):
         raise _unreadable(f"the reply holds {len(found)} different objects")
     return _clean(found[0]), True
+
+
+def _without_commas(text: str) -> str:
+    """The text without the commas that stand before a closing bracket, outside of its quoted parts."""
+    return _COMMA.sub(lambda match: match[0] if match[0] != "," else "", text)
+
+
+def _inner(outer: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The one object in an object that holds nothing else."""
+    return [value for value in outer.values() if isinstance(value, dict)] if len(outer) == 1 else []
 
 
 def _clean(value: Any) -> Any:
@@ -221,11 +238,11 @@ def read_claims(reply: Mapping[str, Any], sentences: Mapping[str, str], question
         raise _unreadable(f"claims: a list expected; got {type(rows).__name__}")
     claims: dict[str, None] = {}
     dropped = 0
-    covered = set(_ids(reply.get("without")))
+    covered = set(_ids(reply.get("without"), sentences))
     for row in rows:
         if not isinstance(row, dict):
             raise _unreadable(f"claims: objects expected; got {type(row).__name__}")
-        text, named = _text(row.get("text"), "claims.text"), sentences.keys() & set(_ids(row.get("from")))
+        text, named = _text(row.get("text"), "claims.text"), sentences.keys() & set(_ids(row.get("from"), sentences))
         if named and text:
             claims[text] = None
             covered |= named
@@ -238,10 +255,10 @@ def read_claims(reply: Mapping[str, Any], sentences: Mapping[str, str], question
     return ReadClaims(tuple(claims), dropped, tuple(uncovered))
 
 
-def _ids(value: Any) -> list[str]:
-    """Ids, from a list of them or from one text with commas."""
-    values = value.split(",") if isinstance(value, str) else value
-    return [_id(each) for each in values] if isinstance(values, list) else []
+def _ids(value: Any, known: Collection[str]) -> list[str]:
+    """Ids, from a list of them, from one text with commas, or from one number."""
+    values = value.split(",") if isinstance(value, str) else [value] if isinstance(value, int) else value
+    return [_id(each, known) for each in values] if isinstance(values, list) else []
 
 
 def read_verdicts(
@@ -249,7 +266,7 @@ def read_verdicts(
 ) -> tuple[dict[str, Verdict], dict[str, Drop]]:
     """Verdicts by id, and for every other id, asked for or not, why it has none."""
     rows: dict[str, list[Mapping[str, Any]]] = {name: [] for name in ids}
-    for name, row in _verdict_rows(reply.get("verdicts")):
+    for name, row in _verdict_rows(reply.get("verdicts"), ids):
         rows.setdefault(name, []).append(row)
     words = {_folded(word): word for word in vocabulary.value}
     verdicts: dict[str, Verdict] = {}
@@ -273,23 +290,34 @@ def _settle(rows: Sequence[Mapping[str, Any]], words: Mapping[str, str], evidenc
     value = values.pop()
     if value is None:
         return "unknown_verdict"
-    quotes = [row["quote"] for row in rows if isinstance(row.get("quote"), str)]
+    quotes = [_quote(row.get("quote")) for row in rows]
     quote = next((quote.strip() for quote in quotes if evidence.holds(quote)), "")
     return Verdict(value, quote) if quote or value in NEEDS_NO_QUOTE else "evidence_unverified"
 
 
-def _verdict_rows(rows: Any) -> list[tuple[str, Mapping[str, Any]]]:
+def _quote(value: Any) -> str:
+    """A quote, from a text or from a list of passages; all of them must stand in the evidence."""
+    if isinstance(value, list):
+        value = " ... ".join(piece for piece in value if isinstance(piece, str))
+    return value if isinstance(value, str) else ""
+
+
+def _verdict_rows(rows: Any, ids: Collection[str]) -> list[tuple[str, Mapping[str, Any]]]:
     """Rows with their ids, from a list of objects or from a mapping of ids to objects or bare words."""
     if isinstance(rows, dict):
-        return [(_id(key), row if isinstance(row, dict) else {"verdict": row}) for key, row in rows.items()]
+        return [(_id(key, ids), row if isinstance(row, dict) else {"verdict": row}) for key, row in rows.items()]
     if not isinstance(rows, list):
         raise _unreadable(f"verdicts: a list expected; got {type(rows).__name__}")
-    return [(_id(row.get("id")), row) if isinstance(row, dict) else ("", {}) for row in rows]
+    return [(_id(row.get("id"), ids), row) if isinstance(row, dict) else ("", {}) for row in rows]
 
 
-def _id(value: Any) -> str:
-    return value.strip().casefold() if isinstance(value, str) else ""
+def _id(value: Any, known: Collection[str]) -> str:
+    """An id in its own spelling; a bare number is that of the `known` ids, which begin with one letter."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    name = value.strip(_AROUND).casefold() if isinstance(value, str) else ""
+    return f"{next(iter(known), '')[:1]}{name}" if name.isdecimal() else name
 
 
 def _folded(word: str) -> str:
-    return re.sub(r"[\s_-]+", "_", word.strip().casefold())
+    return re.sub(r"[\s_-]+", "_", word.strip(_AROUND).casefold())

@@ -12,7 +12,7 @@ from tracescore.embedder import Embedder
 from tracescore.errors import JudgeError
 from tracescore.judge import replies
 from tracescore.judge.cache import Cache
-from tracescore.judge.chat import Ask, Chat
+from tracescore.judge.chat import ALL_SPENT, Ask, Chat
 from tracescore.judge.epoch import Epochs
 from tracescore.judge.operations import (
     MAX_EVIDENCE,
@@ -137,7 +137,7 @@ class OpenAISession:
             try:
                 more, also_dropped, uncovered = await self._read_claims(question, sentences, uncovered)
             except JudgeError as error:
-                if error.reason == "judge_mixed":
+                if error.reason == "judge_mixed" or error.detail == ALL_SPENT:
                     raise
             else:
                 texts, dropped = texts + more, dropped + also_dropped

@@ -16,6 +16,7 @@ import anyio.to_thread
 from tracescore.embedder import Embedder
 from tracescore.errors import JudgeError
 from tracescore.formulas import Vector
+from tracescore.judge.chat import ALL_SPENT
 from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.prompt import tokens
 from tracescore.judge.quotes import Quotable
@@ -106,7 +107,7 @@ class Verification:
         try:
             verdicts, _ = await self._ask(named, names)
         except JudgeError as error:
-            if error.reason == "judge_mixed":
+            if error.reason == "judge_mixed" or error.detail == ALL_SPENT:
                 raise
             return {}
         return verdicts

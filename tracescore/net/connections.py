@@ -51,10 +51,10 @@ class ConnectionMetrics:
     """What all listeners of a process count."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.open = Gauge("tracescore_net_connections", "Connections that are open.", ["listener"], registry=registry)
+        self.open = Gauge("tracescore_net_connections", "Open connections.", ["listener"], registry=registry)
         self.ended = Counter(
             "tracescore_net_ended_connections",
-            "Connections that the listener ended by itself, by reason.",
+            "Connections that tracescore closed, by reason.",
             ["listener", "reason"],
             registry=registry,
         )

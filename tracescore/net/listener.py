@@ -41,7 +41,7 @@ def bind(address: str, setting: str) -> socket.socket:
     return bound
 
 
-_TAKEN = "another tracescore or a collector may be running there: stop it or set another address"
+_TAKEN = "another tracescore or a collector may use it: stop that one or set another address"
 
 
 def address_of(bound: socket.socket) -> str:

@@ -23,6 +23,7 @@ import orjson
 from tracescore.config.openai_endpoint import OpenAIEndpointConfig
 from tracescore.config.types import is_loopback
 from tracescore.errors import TracescoreError
+from tracescore.net.openai_stream import streamed
 from tracescore.net.provider_errors import Cause, provider_error
 from tracescore.net.retry import REAL_TIME, Backoff, Timing
 from tracescore.runtime import Fairness, drop_tracebacks
@@ -179,7 +180,7 @@ class Endpoint:
         """Waits for what Retry-After keeps all calls back; CallFailed where there is no time for it, or no circuit."""
         held_back = self._not_before - self._timing.clock()
         if not await self._paused(held_back, deadline):
-            too_long = "the endpoint asked to wait for longer than the deadline"
+            too_long = "the endpoint asks for a longer wait than the deadline allows"
             raise CallFailed("rate_limited", too_long, wait=held_back)
         self.circuit.enter()
 
@@ -233,7 +234,7 @@ class Endpoint:
             slow = isinstance(error, TimeoutError | httpx2.TimeoutException)
             if slow and not isinstance(error, httpx2.ConnectTimeout):
                 raise CallFailed("timeout", f"no answer within {self._timeout:g} s") from None
-            raise CallFailed("unreachable", "connection lost or not made") from None
+            raise CallFailed("unreachable", "cannot connect") from None
         return self._decoded(response)
 
     def _decoded(self, response: httpx2.Response) -> dict[str, Any]:
@@ -241,7 +242,7 @@ class Endpoint:
         try:
             payload = orjson.loads(response.content)
         except orjson.JSONDecodeError:
-            payload = _loads_with_halves(response.content)
+            payload = _loads_with_halves(response.content) or streamed(response.content)
         if not response.is_success:
             raise self._refusal(response.status_code, payload, response.headers)
         if not isinstance(payload, dict):  # a proxy's page, or a gateway's hiccup: the next one may be an answer

@@ -1,4 +1,4 @@
-"""What answers over OTLP mean to whoever sent the request, in one table for both protocols.
+"""What an OTLP answer means to the sender of the request, in one table for both protocols.
 
 Source: the OTLP specification 1.x, "Failures" and "Throttling" of OTLP/gRPC and "Retryable Response Codes" of
 OTLP/HTTP.

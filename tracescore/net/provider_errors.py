@@ -65,10 +65,10 @@ class ProviderError:
             ("rate_limited", "too many requests or tokens", status == 429),
             # 409: a lock that is held, as the SDK has it
             ("unreachable", "the server has a problem", status == 409 or is_transient(status)),
-            ("unfit", "not let in; check {section}.api_key", status in {401, 403} or _NO_KEY.search(said)),
+            ("unfit", "access denied; check {section}.api_key", status in {401, 403} or _NO_KEY.search(said)),
             (
                 "unfit",
-                "not there; check {section}.base_url and .model",
+                "not found; check {section}.base_url and .model",
                 _is_elsewhere(status) or _NO_MODEL.search(said),
             ),
         ):
@@ -94,7 +94,7 @@ def provider_error(payload: object, headers: Mapping[str, str]) -> ProviderError
         (str(body[key]) for key in ("code", "type", "status", "error_type") if isinstance(body.get(key), str)), ""
     )
     said = " ".join(_texts(payload))[:_MOST].casefold()
-    waits = (retry_after(headers), _delay(payload), _told(said))
+    waits = (retry_after(headers), _delay(payload), _told(said), _reset(headers))
     return ProviderError(code if _CODE.fullmatch(code) else "", said, next((w for w in waits if w is not None), None))
 
 
@@ -136,3 +136,10 @@ def _told(said: str) -> float | None:
         if minutes or number:
             return 60.0 * float(minutes or 0) + float(number or 0) * (0.001 if unit == "ms" else 1.0)
     return None
+
+
+def _reset(headers: Mapping[str, str]) -> float | None:
+    """Seconds until more is left of what is used up, by OpenAI's headers x-ratelimit-{remaining,reset}-*."""
+    used_up = [kind for kind in ("requests", "tokens") if headers.get(f"x-ratelimit-remaining-{kind}") == "0"]
+    waits = [_told(f"wait {headers.get(f'x-ratelimit-reset-{kind}', '')}") for kind in used_up]
+    return max((wait for wait in waits if wait is not None), default=None)

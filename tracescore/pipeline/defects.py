@@ -1,4 +1,4 @@
-"""Items lost to a defect of ours. Each costs itself: it is counted, and what comes behind it goes on."""
+"""Items lost to a defect of tracescore: it counts the item and goes on with the next."""
 
 import logging
 from typing import Literal
@@ -16,7 +16,13 @@ class Defects:
     """Counts them by stage; the log says where it happened, without the item's text."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._errors = from_zero(registry, "tracescore_service_errors", "Items lost to a defect.", "stage", STAGES)
+        self._errors = from_zero(
+            registry,
+            "tracescore_service_errors",
+            "Items lost to a defect of tracescore, by stage; please report event=defect from the log.",
+            "stage",
+            STAGES,
+        )
         self._said: set[str] = set()
 
     def count(self, stage: Stage, error: Exception, once_for: str = "") -> None:

@@ -162,19 +162,19 @@ class Ledger:
     def collect(self) -> list[Metric]:
         """All families at one moment; called by the registry."""
         lag = HistogramMetricFamily(
-            "tracescore_evaluations_lag_seconds", "From the end of an interaction to the end of its evaluation."
+            "tracescore_evaluations_lag_seconds", "Time from the end of an interaction to the end of its evaluation."
         )
         self._lag.add_to(lag, [])
         return [
             counter(
                 "tracescore_interactions",
-                "Interactions read from traces, by state.",
+                "Interactions read, by state: complete, or what is missing.",
                 ["state"],
                 [([state], self._read[state]) for state in STATES],
             ),
             counter(
                 "tracescore_evaluations",
-                "Evaluations that ended, by outcome and the reason why there is no score.",
+                "Evaluations that ended, by outcome, and by reason where there is no score.",
                 ["measure", "outcome", "reason"],
                 [([each, *ending], self._ended[each, ending]) for each in MEASURES for ending in ENDINGS],
             ),
@@ -204,10 +204,10 @@ class Ledger:
     def _open(self) -> Iterator[Metric]:
         now, pending, of = self._clock(), self._pending, ["measure"]
         started = [([each], self._started[each]) for each in MEASURES]
-        about = "Evaluations announced: those that ended and those pending."
+        about = "Evaluations started: ended ones and pending ones."
         yield counter("tracescore_evaluations_started", about, of, started)
         waiting = [([each], len(pending[each])) for each in MEASURES]
-        yield gauge("tracescore_evaluations_pending", "Evaluations announced and not ended.", of, waiting)
+        yield gauge("tracescore_evaluations_pending", "Evaluations that wait or run.", of, waiting)
         oldest = [([each], max(0.0, now - next(iter(pending[each].values()), now))) for each in MEASURES]
         about = "Age of the oldest pending evaluation; 0 without one."
         yield gauge("tracescore_evaluations_oldest_pending_seconds", about, of, oldest)

@@ -33,12 +33,12 @@ class Queue:
         self._queue: deque[Interaction] = deque()
         self._size = self._idle = 0
         self._news, self._closed = anyio.Event(), False
-        about = "Memory of the texts of interactions that wait for the judge."
+        about = "Bytes of texts that wait for the judge; at evaluators.max_pending_size tracescore sheds new ones."
         held = Gauge("tracescore_evaluators_waiting_bytes", about, registry=registry)
         held.set_function(lambda: self._size)
 
     def room(self) -> Room:
-        """What is left at this moment; whoever waits for an interaction takes one at once."""
+        """What is left at this moment; a waiting task takes an interaction at once."""
         waiting = len(self._queue) - self._idle
         return Room(self._settings.max_pending - waiting, self._settings.max_pending_size - self._size)
 

@@ -21,7 +21,7 @@ from tracescore.sampling import Sampler
 _LOOK_EVERY = 0.1
 """Seconds between two looks at what has become complete."""
 _POLITE = 0.5
-"""Seconds per round for which reading lets everybody else go first; then it goes on, or a backlog would grow."""
+"""Seconds per round in which reading yields to all other work; then it goes on, or a backlog would grow."""
 
 _MANY, _LONG = 500, 2**18
 """Pieces and bytes of a trace above which it is read beside the event loop."""

@@ -33,7 +33,7 @@ class SteadyClock:
         offset = self._wall() - now
         if abs(offset - self._seen) > _JUMP:
             self._jumped = now
-            detail = "traces are closed in time; the lag is not measured for ten minutes"
+            detail = "tracescore closes traces in time, but does not measure the lag for ten minutes"
             _log.warning('event=clock_set seconds=%+.0f detail="%s"', offset - self._seen, detail)
         self._seen = offset
         return now + self._offset

@@ -155,7 +155,7 @@ class Intake:
     def check_room(self, sender: str = "") -> None:
         """Raises Refused when the held traces fill the budget, or those of the sender half of it."""
         if not self._sink.room():
-            raise Refused("full", f"no room for more traces at present; send again in {self.retry_after:g} s")
+            raise Refused("full", f"no room for more traces now; send again in {self.retry_after:g} s")
         if not self._sink.fair(sender):
             raise self.senders.refusal(sender, "share")
 
@@ -271,7 +271,9 @@ class Intake:
             for spans, records, kept in _bit_by_bit(split, withheld):
                 await self._sink.take(spans, records, kept, sender)  # a variable would keep its error, and that us
         except SpoolError:  # it has said why, once
-            raise Refused("failed", f"nothing can be written; send again in {self.retry_after:g} s") from None
+            raise Refused(
+                "failed", f"tracescore cannot write the spool; send again in {self.retry_after:g} s"
+            ) from None
         except Exception as error:  # noqa: BLE001 - whatever it is, the sender must not take it for an answer to its data
             logs.defect(_log, error, spans=len(split.spans), log_records=len(split.logs))
             raise Refused("failed", f"internal error; send again in {self.retry_after:g} s") from None
@@ -318,21 +320,25 @@ class _Metrics:
             return {(wire, value): family.labels(wire, value) for wire in wires for value in values}
 
         self.spans = 0
-        self.requests = counters("requests", "Requests accepted.", "signal", signals)
+        self.requests = counters("requests", "Accepted requests, by signal.", "signal", signals)
         reasons = get_args(RefusalReason)
-        self.refused = counters("refused_requests", "Requests refused.", "reason", reasons)
-        self.unscored = counters("unscored_requests", "Requests passed on and not taken in.", "reason", reasons)
+        self.refused = counters("refused_requests", "Refused requests, by reason.", "reason", reasons)
+        self.unscored = counters(
+            "unscored_requests", "Requests forwarded but not scored, by reason.", "reason", reasons
+        )
         self._received = {
-            "traces": counters("spans", "Spans received in accepted requests."),
-            "logs": counters("log_records", "Log records received in accepted requests."),
+            "traces": counters("spans", "Spans in accepted requests."),
+            "logs": counters("log_records", "Log records in accepted requests."),
         }
         self._rejected = {
-            "traces": counters("rejected_spans", "Spans that do not parse or have no valid ids."),
-            "logs": counters("rejected_log_records", "Log records that do not parse or have no valid trace id."),
+            "traces": counters("rejected_spans", "Rejected spans: they do not parse or have no valid id."),
+            "logs": counters(
+                "rejected_log_records", "Rejected log records: they do not parse or have no valid trace id."
+            ),
         }
         self._admitted = {
-            "traces": counters("admitted_spans", "Spans of traces that sampling may want."),
-            "logs": counters("admitted_log_records", "Log records of traces that sampling may want."),
+            "traces": counters("admitted_spans", "Spans of traces that sampling may choose."),
+            "logs": counters("admitted_log_records", "Log records of traces that sampling may choose."),
         }
 
     def accepted(self, wire: Wire, signal: Signal, split: Split) -> None:

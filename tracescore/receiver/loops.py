@@ -74,7 +74,9 @@ class Loops:
             passage.ids = [each + tenant for each in ids]
         if any(self._now.get(each, 0) + self._before.get(each, 0) >= _ROUNDS for each in passage.ids):
             self._say()
-            raise Refused("loop", "these spans were passed on twice within a minute: the destination sends them back")
+            raise Refused(
+                "loop", "tracescore forwarded these spans twice within a minute: the destination sends them back"
+            )
         if any(self._under_way[each] >= _ROUNDS for each in passage.ids):
             raise crowded()  # a loop as well, or a sender that does not wait for the answer
         self._under_way.update(passage.ids)
@@ -98,8 +100,8 @@ class Loops:
         now = self._clock()
         if now - self._said > _WITHIN:
             self._said = now
-            advice = "see that what exporters.forward sends does not come back from there"
-            _log.error('event=loop detail="spans were passed on for the third time" advice="%s"', advice)
+            advice = "check that the destination of exporters.forward does not send the spans back"
+            _log.error('event=loop detail="spans arrived for the third time" advice="%s"', advice)
 
     def _ids(self, body: bytes, encoding: str, json: bool) -> list[bytes]:
         """Ids of some spans; none of what cannot be read, which is not ours to refuse here."""

@@ -21,7 +21,7 @@ def exported(signal: Signal, rejected: int, json: bool = False) -> bytes:
     """The body that acknowledges a request: empty, or a partial success where pieces were rejected for good."""
     if not rejected:
         return b"{}" if json else b""
-    why = f"{rejected} do not parse or have no valid trace id and span id; sending them again does not help"
+    why = f"{rejected} do not parse or have no valid trace and span id; do not send them again"
     if json:
         count = "rejectedSpans" if signal == "traces" else "rejectedLogRecords"
         return orjson.dumps({"partialSuccess": {count: str(rejected), "errorMessage": why}})

@@ -84,7 +84,9 @@ class MemorySpool:
 
     def open(self) -> None:
         """Says what it means to have no file."""
-        _log.info('event=memory_only detail="a restart loses what waits and starts all counters at 0; see spool.path"')
+        _log.info(
+            'event=memory_only detail="a restart loses what waits and resets all counters; set spool.path to keep them"'
+        )
 
     def start(self, take_effect: Effect) -> None:
         """Nothing to begin."""

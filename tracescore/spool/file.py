@@ -134,13 +134,13 @@ class File:
         aside = _unused(self.path)
         if salvaged.kept:
             self._replace(aside)
-            detail = "what can be read of it goes on"
+            detail = "tracescore goes on with what it can read"
         else:
             _fresh(self.path).unlink(missing_ok=True)
             for file, name in zip(_files(self.path), _files(aside), strict=True):
                 with suppress(FileNotFoundError):
                     file.replace(name)
-            salvaged.lost, detail = 0, "what it held is lost; an empty one is begun"
+            salvaged.lost, detail = 0, "its contents are lost; tracescore starts an empty one"
         self._open()
         self._broken = False
         self.damaged_rows += salvaged.lost
@@ -151,7 +151,7 @@ class File:
         try:
             self.mend()
         except (*sqlite.DAMAGED, OSError) as error:
-            why = f"{self.path} is damaged, and what can be read of it cannot be saved beside it: {error}"
+            why = f"{self.path} is damaged, and tracescore cannot save the readable part beside it: {error}"
             raise UsageError(f"spool.path: {why}; make room there, or name another file") from None
 
     def _salvage(self) -> Salvaged:
@@ -260,7 +260,7 @@ _BY_CODE: dict[int, Trouble] = {
 
 def _refusal(path: Path, error: Exception) -> str:
     if getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY:
-        return f"spool.path: {path} is in use by another process; give every process a file of its own"
+        return f"spool.path: another process uses {path}; give each process its own file"
     return f"spool.path: {path} cannot be used: {error}"
 
 

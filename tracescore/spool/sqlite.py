@@ -1,4 +1,4 @@
-"""SQLite files of ours: made for their owner alone, and told from those of other programs and versions."""
+"""SQLite files that only their owner can read, and that name their program and version."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FileKind:
     version: int
     schema: str
     earlier: tuple[int, ...] = ()
-    """Versions that are read as well, and turned into the present one by whoever opens the file."""
+    """Versions that are read as well; opening the file turns it into the present one."""
 
 
 def claim(path: Path, kind: FileKind) -> None:

@@ -121,7 +121,7 @@ class FileSpool:
         return float(self._file.size()) if self._file else 0.0
 
     def waiting(self) -> float:
-        """Changes that are not on the disk yet."""
+        """Changes not on disk yet."""
         return float(self._queue.qsize())
 
     # ---------------------------------------------------------------- in the event loop
@@ -173,7 +173,7 @@ class FileSpool:
             if group or self._trouble:
                 if ending and time.monotonic() > self._give_up:
                     _log.error(
-                        'event=spool_given_up changes=%d detail="they are made again after a restart"', len(group)
+                        'event=spool_given_up changes=%d detail="tracescore repeats them after a restart"', len(group)
                     )
                     return
                 time.sleep(_RETRY)
@@ -221,7 +221,7 @@ class FileSpool:
         if kind == "damaged":
             self._mend()
         elif self._trouble != kind:
-            _log.error('event=spool_%s detail="%s; senders are told to come back"', kind, error)
+            _log.error('event=spool_%s detail="%s; tracescore asks senders to come back later"', kind, error)
         self._trouble = kind
         self._troubled_since = self._troubled_since or time.monotonic()
         self._tell(
@@ -248,7 +248,7 @@ class FileSpool:
             self._file.mend()
             self._metrics.damaged_rows.inc(self._file.damaged_rows - before)
         except Exception as error:  # noqa: BLE001 - it is tried again with the next group
-            _log.error('event=spool_damaged detail="it cannot be mended: %s"', error)
+            _log.error('event=spool_damaged detail="tracescore cannot repair it: %s"', error)
 
     def _recovered(self) -> None:
         if self._trouble is not None:
@@ -274,22 +274,26 @@ class _Metrics:
         def gauge(name: str, meaning: str, read: Callable[[], float]) -> None:
             Gauge(f"tracescore_spool_{name}", meaning, registry=registry).set_function(read)
 
-        gauge("bytes", "Size of the spool on the disk; at spool.max_size in use, senders must wait.", spool.bytes)
-        gauge("waiting_changes", "Changes that are not on the disk yet.", spool.waiting)
-        gauge("writable", "1 while the spool can be written.", lambda: float(spool.writable))
+        gauge(
+            "bytes",
+            "Size of the spool file; at spool.max_size tracescore asks senders to come back later.",
+            spool.bytes,
+        )
+        gauge("waiting_changes", "Changes not on disk yet.", spool.waiting)
+        gauge("writable", "1 while tracescore can write the spool.", lambda: float(spool.writable))
         errors = Counter(
-            "tracescore_spool_errors", "What went wrong with the file, by reason.", ["reason"], registry=registry
+            "tracescore_spool_errors", "Errors of the spool file, by reason.", ["reason"], registry=registry
         )
         self.errors = {reason: errors.labels(reason) for reason in TROUBLES}
         self.damaged_rows = Counter(
             "tracescore_spool_damaged_rows",
-            "Rows left out as their checksum is wrong, and places in the file that cannot be read.",
+            "Rows that tracescore left out because their checksum is wrong or their page unreadable.",
             registry=registry,
         )
-        self._commits = Counter("tracescore_spool_commits", "Transactions committed.", registry=registry)
+        self._commits = Counter("tracescore_spool_commits", "Committed transactions.", registry=registry)
         self._durations = Histogram(
             "tracescore_spool_commit_duration_seconds",
-            "Time of one transaction, until it is on the disk.",
+            "Duration of a transaction until it is on disk.",
             buckets=_BUCKETS,
             registry=registry,
         )

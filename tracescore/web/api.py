@@ -1,11 +1,12 @@
-"""What the command line asks the running service: baselines, and candidates for anchors. JSON in and out.
+"""What the command line asks the running service: baselines, candidates for anchors, the spool. JSON in and out.
 
-Whoever may read the page may ask. What changes something takes an operator, and a header that no form of another site
-can send, and that its scripts can send only after asking, which is refused.
+Readers of the page may ask. What changes something takes an operator, and a header that no form of another site can
+send, and that its scripts can send only after asking, which is refused.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 
@@ -18,10 +19,12 @@ from tracescore.web.guard import Visitor, audit
 from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
 from tracescore.web.recent import Recent, is_cut
 
-CHANGING = ("/api/baseline", "/api/erase", "/api/spool")
-PATHS = (*CHANGING, "/api/anchors")
+POSTABLE = ("/api/baseline", "/api/gold", "/api/erase", "/api/spool")
+PATHS = (*POSTABLE, "/api/anchors")
 HEADER = "x-tracescore"
 MOST_ANCHORS = 1_000
+CountLive = Callable[[Sequence[str]], int]
+"""How many of these answers, by their marks, came in live traces."""
 
 
 class KeptTexts(Protocol):
@@ -40,19 +43,34 @@ class KeptTexts(Protocol):
         ...
 
 
-async def answer(
-    request: Request, visitor: Visitor, changes: DriftWatch | None, recent: Recent, kept: KeptTexts | None
-) -> Response:
+@dataclass(frozen=True, slots=True)
+class Informants:
+    """Who knows the answers: what watches for drops, the latest results, the traffic seen, and what keeps texts."""
+
+    changes: DriftWatch | None
+    recent: Recent
+    live: CountLive
+    kept: Callable[[], KeptTexts | None]
+
+
+class _NotHere(ValueError):
+    """What the process has no part for."""
+
+
+async def answer(request: Request, visitor: Visitor, asked: Informants) -> Response:
     """The answer to a visitor's request."""
     try:
         if request.path == "/api/anchors":
-            return _anchors(request.query, recent)
+            return _anchors(request.query, asked.recent)
+        if request.path == "/api/gold":
+            given = await _posted(request)
+            return given if isinstance(given, Response) else as_json(200, _counted(given, asked.live))
         if request.method == "POST":
-            return await _changed(request, visitor, changes, kept)
+            return await _changed(request, visitor, asked)
         if request.path == "/api/baseline":
-            return as_json(200, _watching(changes).show())
-        if request.path == "/api/spool" and kept is not None:
-            return as_json(200, await kept.look())
+            return as_json(200, _watching(asked).show())
+        if request.path == "/api/spool":
+            return as_json(200, await _keeping(asked).look())
     except _NotHere as error:
         return refused(409, str(error))
     except ValueError as error:  # orjson's is one
@@ -60,46 +78,60 @@ async def answer(
     return refused(405, "POST expected")
 
 
-class _NotHere(ValueError):
-    """What the process has no part for."""
+def _watching(asked: Informants) -> DriftWatch:
+    if asked.changes is None:
+        raise _NotHere("this process does not look for drops: drift.detector is false")
+    return asked.changes
 
 
-def _watching(changes: DriftWatch | None) -> DriftWatch:
-    if changes is None:
-        raise _NotHere("this process does not watch for changes: drift.detector is false")
-    return changes
-
-
-async def _changed(request: Request, visitor: Visitor, changes: DriftWatch | None, kept: KeptTexts | None) -> Response:
-    if request.path == "/api/baseline":
-        _watching(changes)
-    if not visitor.may("operator"):
-        return refused(403, f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)")
-    if HEADER not in request.headers:
-        return refused(403, f"the header {HEADER} is missing: use the command line")
-    body = await request.body()
-    if body is None:
-        return refused(413, f"at most {LARGEST_BODY} bytes")
-    asked = orjson.loads(body)
-    if request.path == "/api/baseline":
-        done = _change(asked, _watching(changes))
-        facts = {name: asked.get(name) for name in ("service", "detector", "at")}
-        audit(visitor.name, f"baseline_{asked['action']}", **facts, detectors=done)
-        return as_json(200, {"detectors": done})
-    if not isinstance(asked, Mapping) or len(asked) != 1 or not all(isinstance(each, str) for each in asked.values()):
-        raise ValueError("one name and its value expected")
+def _keeping(asked: Informants) -> KeptTexts:
+    kept = asked.kept()
     if kept is None:
         raise _NotHere("this process keeps nothing")
-    ((what, value),) = asked.items()
+    return kept
+
+
+async def _posted(request: Request) -> Any:
+    """The JSON that was sent, or a refusal; ValueError when it is none."""
+    if HEADER not in request.headers:
+        return refused(403, f"the header {HEADER} is missing: use the command line of tracescore")
+    body = await request.body()
+    return refused(413, f"at most {LARGEST_BODY} bytes") if body is None else orjson.loads(body)
+
+
+async def _changed(request: Request, visitor: Visitor, asked: Informants) -> Response:
+    if request.path == "/api/baseline":
+        _watching(asked)
+    if not visitor.may("operator"):
+        return refused(403, f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)")
+    given = await _posted(request)
+    if isinstance(given, Response):
+        return given
+    if request.path == "/api/baseline":
+        done = _change(given, _watching(asked))
+        facts = {name: given.get(name) for name in ("service", "detector", "at")}
+        audit(visitor.name, f"baseline_{given['action']}", **facts, detectors=done)
+        return as_json(200, {"detectors": done})
+    if not isinstance(given, Mapping) or len(given) != 1 or not all(isinstance(each, str) for each in given.values()):
+        raise ValueError("one name and its value expected")
+    ((what, value),) = given.items()
     if request.path == "/api/erase":
-        receipt = await kept.erase(what, value)
+        receipt = await _keeping(asked).erase(what, value)
         audit(visitor.name, f"erase_{what}", traces=receipt["traces"])  # not whom: that would be kept with the log
         return as_json(200, receipt)
     if what != "backup":
         raise ValueError("backup expected")
-    copied = await kept.back_up(value)
+    copied = await _keeping(asked).back_up(value)
     audit(visitor.name, "spool_backup", path=value)
     return as_json(200, copied)
+
+
+def _counted(given: Any, live: CountLive) -> dict[str, int]:
+    """How many answers of a gold run came in live traces."""
+    marks = given.get("answers") if isinstance(given, Mapping) else None
+    if not isinstance(marks, list) or not all(isinstance(each, str) for each in marks):
+        raise ValueError("answers: a list of hashes expected")
+    return {"live": live(marks)}
 
 
 def _change(asked: Any, changes: DriftWatch) -> int:

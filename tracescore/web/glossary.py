@@ -15,95 +15,95 @@ MEASURE_NAMES: Mapping[Measure, str] = {
 }
 
 MEASURE_MEANINGS: Mapping[Measure, str] = {
-    "answer_relevancy": "Does the answer address the question? A model generates questions from the answer alone and "
-    "compares them with the one that was asked; the embedded judge looks at question and answer.",
+    "answer_relevancy": "Does the answer address the question? The judge writes questions that fit the answer and "
+    "compares them with the user's question; the embedded judge compares question and answer.",
     "completeness": "Does the answer cover every part of what was asked?",
-    "faithfulness": "Does every claim of the answer stand in the passages it was given?",
+    "faithfulness": "Do the passages support every claim of the answer?",
     "answer_correctness": "Does the answer say what the reference says?",
 }
 
 LABEL_QUESTIONS: Mapping[Measure, str] = {
-    "answer_relevancy": "Does the answer deal with the question, right or wrong?",
-    "completeness": "Which of the required parts does the answer cover? Whether it is right does not matter here.",
-    "faithfulness": "Which claims of the answer stand in the passages?",
+    "answer_relevancy": "Does the answer address the question, whether right or wrong?",
+    "completeness": "Which parts does the answer cover, whether right or wrong?",
+    "faithfulness": "Which claims of the answer do the passages support?",
 }
 
 STATE_MEANINGS: Mapping[State, str] = {
     "complete": "question, answer and passages found",
     "no_question": "no question found in the trace",
     "no_answer": "no answer found in the trace",
-    "no_contexts": "question and answer found, but no passages: faithfulness is skipped",
+    "no_contexts": "question and answer found, but no passages: tracescore skips faithfulness",
     "content_not_captured": "the app does not record the texts",
-    "redacted": "a text was withheld by the app",
-    "truncated": "a text was cut by the app or its exporter",
+    "redacted": "the app withheld a text",
+    "truncated": "the app or its exporter cut a text",
     "partial_contexts": "some passages came without their text",
-    "implausible": "where a text was to be found stands an object, a scaffold or a file, and nothing that anyone said",
+    "implausible": "the attribute holds a serialised object, a prompt scaffold or a file instead of a text",
     "app_error": "the app failed to answer",
 }
 
 REASON_MEANINGS: Mapping[Reason, str] = {
     "no_question": STATE_MEANINGS["no_question"],
     "no_answer": STATE_MEANINGS["no_answer"],
-    "no_contexts": "no passages found to hold the answer against",
+    "no_contexts": "no passages found to compare the answer with",
     "content_not_captured": STATE_MEANINGS["content_not_captured"],
     "redacted": STATE_MEANINGS["redacted"],
     "truncated": STATE_MEANINGS["truncated"],
     "partial_contexts": STATE_MEANINGS["partial_contexts"],
     "implausible": STATE_MEANINGS["implausible"],
     "app_error": STATE_MEANINGS["app_error"],
-    "no_reference": "there is no reference answer to compare with",
-    "unsupported_language": "the judge does not read this script, or not these languages together",
+    "no_reference": "no reference answer to compare with",
+    "unsupported_language": "the judge does not read this language, or not these languages together",
     "judge_unreachable": "the judge did not answer",
     "judge_timeout": "the judge did not answer in time",
-    "judge_rate_limited": "the judge asked to be called less often",
+    "judge_rate_limited": "the judge's rate limit was reached",
     "judge_quota": "the judge's quota is used up",
-    "judge_refused": "the judge declined to read this text",
+    "judge_refused": "the judge refused this text",
     "judge_truncated": "the judge's reply was cut off",
-    "judge_unreadable": "the judge's reply could not be read",
+    "judge_unreadable": "tracescore could not read the judge's reply",
     "judge_incomplete": "the judge left out some verdicts, even when asked again",
-    "judge_mixed": "different models answered under the judge's name",
+    "judge_mixed": "several models answered under the judge's name",
     "judge_unfit": "the judge cannot do this work",
     "judge_input_too_long": "the text is longer than the judge can read",
-    "needs_history": "a follow-up question, and this judge reads first questions only",
-    "abstained": "the answer declines to answer",
-    "no_questions": "the answer gave no question to compare",
-    "no_parts": "no required part was found in the question",
+    "needs_history": "a follow-up question; this judge reads first questions only",
+    "abstained": "the answer says that it cannot answer",
+    "no_questions": "the judge found no question that the answer answers",
+    "no_parts": "the judge found no part in the question",
     "no_claims": "the answer makes no checkable claim",
     "no_reference_claims": "the reference makes no checkable claim",
-    "zero_vector": "a text could not be turned into a usable vector",
+    "zero_vector": "the embedder returned a vector of zeros",
     "embedder_failed": "the embedder failed",
-    "internal_error": "tracescore itself failed; see its log",
-    "queue_full": "too many interactions were waiting for the judge",
-    "shutdown": "the process was shutting down",
+    "internal_error": "tracescore failed; see event=defect in its log",
+    "queue_full": "too many interactions waited for the judge",
+    "shutdown": "the process stopped before it could score this",
     "erased": "its trace was erased before the judge read it",
 }
 
 SOURCE_MEANINGS: Mapping[ContextSource, str] = {
-    "retrieval": "listed by a retrieval span",
-    "tool": "the result of a tool",
-    "variables": "the variables of a prompt template",
-    "prompt": "the rendered prompt of the model call",
+    "retrieval": "from a retrieval span",
+    "tool": "from the result of a tool",
+    "variables": "from the variables of a prompt template",
+    "prompt": "from the rendered prompt of the model call",
     "none": "not found",
 }
 
 LABEL_MEANINGS: Mapping[str, str] = {
-    "noncommittal": "the answer evades the question, which counts as 0",
-    "blank": "the answer is blank, which counts as 0",
+    "noncommittal": "the answer evades the question and scores 0",
+    "blank": "the answer is blank and scores 0",
 }
 
 STATE_OF_CHANGE: Mapping[str, str] = {
-    "learning": "what is normal is not known yet: nothing is told before it is",
-    "steady": "nothing speaks for a fall",
-    "suspected": "something may be falling; too little is known to say so",
-    "changed": "it has fallen",
+    "learning": "tracescore still learns what is normal and reports no drop yet",
+    "steady": "no sign of a drop",
+    "suspected": "a drop is possible; the evidence is too weak to report it",
+    "changed": "the mean has dropped",
 }
 
 VERDICT_MEANINGS: Mapping[str, str] = {
     "none": "",
-    "pending": "Fixed items are being scored to see whether it is the judge.",
-    "product": "Fixed items score as before: it is not the judge.",
+    "pending": "tracescore is scoring the anchors again to see whether the judge moved.",
+    "product": "The anchors score as before: the judge has not moved.",
     "judge": "",
-    "unattributed": "Whether it is the judge is not known: no fixed items (drift.anchors) tell.",
+    "unattributed": "Without anchors (drift.anchors) tracescore cannot tell whether the judge moved.",
 }
 
 ITEM_NAMES = {"question": "generated", "part": "part", "claim": "claim", "reference_claim": "reference"}

@@ -36,7 +36,7 @@ class LabelPages:
         """The answer to a GET."""
         if self._labels is None:
             if request.path == EXPORT_PATH:
-                return refused(409, "this process asks for no labels: name a file with drift.labels.path")
+                return refused(409, "labels are off; set drift.labels.path to a file")
             return html(404, page("labels.html", counts=None, drawn=None, form=""))
         if request.path == EXPORT_PATH:
             return as_json(200, self._labels.lines())

@@ -9,6 +9,7 @@ GET  /style.css  /icon.svg
 GET  /labels                    the next answer that people are asked to label; POST /labels: what they say
 GET  /api/labels                all labels and the sums of what nobody labelled, for `tracescore labels`
 GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`
+POST /api/gold                  for `tracescore gold run` and `check --probe`: what of these answers came as live
 GET  /api/spool                 for `tracescore spool`
 POST /api/baseline  /api/erase  /api/spool   for operators
 """
@@ -40,7 +41,7 @@ _log = logging.getLogger("tracescore.web")
 
 TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
 GOLD_PATH = "/gold"
-POSTABLE = ("/login", "/logout", *api.CHANGING, labels.PATH)
+POSTABLE = ("/login", "/logout", *api.POSTABLE, labels.PATH)
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 429, 500)
 
@@ -63,8 +64,9 @@ class Pages:
     `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
     convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
-    `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one; results
-    leave the page after `age` seconds; `kept` gives what can look into the spool, copy it, and erase.
+    `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one; `live`
+    counts the answers that came in live traces lately; results leave the page after `age` seconds; `kept` gives what
+    can look into the spool, copy it, and erase.
     Raises UsageError when the token cannot be read.
     """
 
@@ -83,7 +85,8 @@ class Pages:
         labelling: Labelling | None = None,
         gold: Callable[[], Mapping[str, Any]] | None = None,
         age: float | None = None,
-        kept: Callable[[], api.KeptTexts] | None = None,
+        kept: Callable[[], api.KeptTexts | None] = lambda: None,
+        live: api.CountLive = lambda _: 0,
     ) -> None:
         self._guard = Guard(settings, access)
         self._labels = labels.LabelPages(labelling)
@@ -94,10 +97,11 @@ class Pages:
         self._targets = targets
         self._switch = switch
         self._changes = changes
-        self._recent, self._kept = Recent(settings.keep, clock, age), kept
+        self._recent = Recent(settings.keep, clock, age)
         self._gold = gold
+        self._asked = api.Informants(changes, self._recent, live, kept)
         self._requests = Counter(
-            "tracescore_web_requests_total", "Requests to the page by status.", ["status"], registry=registry
+            "tracescore_web_requests_total", "Requests to the page, by HTTP status.", ["status"], registry=registry
         )
         for status in STATUSES:
             self._requests.labels(str(status))
@@ -120,17 +124,21 @@ class Pages:
             response = await self._respond(request)
         except Exception as error:  # noqa: BLE001 - one bad page must not hide the others
             logs.defect(_log, error)
-            response = _message(500, "This page cannot be shown", "It failed inside tracescore; its log says when.")
+            response = _message(
+                500, "tracescore cannot show this page", "tracescore failed; see event=defect in its log."
+            )
         self._requests.labels(str(response.status)).inc()
         safe = replace(response, headers=(*SAFETY, *response.headers))
         await respond(send, safe, with_body=request.method != "HEAD")
 
     async def _respond(self, request: Request) -> Response:
         if not self._guard.host_allowed(request.headers.get("host", "")):
-            return _message(403, "Not under this name", "The page answers to localhost and the address it listens on.")
+            return _message(403, "Wrong host name", "Open the page as localhost, or at the address it listens on.")
         allowed_methods = ("GET", "HEAD", "POST") if request.path in POSTABLE else ("GET", "HEAD")
         if request.method not in allowed_methods:
-            return _message(405, "Only reading", "This address can be read.", (("allow", ", ".join(allowed_methods)),))
+            return _message(
+                405, "Method not allowed", "This address can only be read.", (("allow", ", ".join(allowed_methods)),)
+            )
         if request.path in ASSETS:
             return Response(200, asset(request.path[1:]), ASSETS[request.path])
         if request.path == "/login":
@@ -141,8 +149,7 @@ class Pages:
         if request.path == "/logout":
             return await self._logout(request, visitor)
         if request.path in api.PATHS:
-            kept = self._kept() if self._kept is not None else None
-            return await api.answer(request, visitor, self._changes, self._recent, kept)
+            return await api.answer(request, visitor, self._asked)
         if request.path in labels.PATHS:
             return await self._label(request, visitor)
         if request.path == "/":
@@ -155,7 +162,7 @@ class Pages:
         try:
             chosen = views.read_filter(query)
         except ValueError as error:
-            return _message(400, "This cannot be shown", f"{error}.")
+            return _message(400, "tracescore cannot show this", f"{error}.")
         values = views.overview(self._recent, self._ledger(), chosen, self._targets)
         silent = views.silent(self._recent.results())
         about = {
@@ -175,8 +182,8 @@ class Pages:
         match = TRACE_PATH.fullmatch(path)
         kept = self._recent.of_trace(match[1].lower()) if match else []
         if not kept:
-            unknown = f"No interaction of this trace is among the last {self._keep:,}, which is what this page keeps."
-            misspelt = "An interaction stands under /interactions/ and the 32 hex digits of its trace id."
+            unknown = f"The page keeps the last {self._keep:,} interactions; none of them is of this trace."
+            misspelt = "The address of an interaction is /interactions/ and the 32 hex digits of its trace id."
             return _message(404, "Nothing here", unknown if match else misspelt)
         values = {"kept": kept, "trace_id": kept[0].result.interaction.trace_id, "targets": self._targets}
         return html(200, page("interaction.html", **values))
@@ -190,13 +197,13 @@ class Pages:
             return await self._labels.show(request, visitor)
         given = await labels.read_form(request)
         if given is None:
-            return _message(413, "Too long", "This is no form of this page.")
+            return _message(413, "Too long", "tracescore does not know this form.")
         if not self._guard.form_allowed(visitor, given.get("form", "")):
-            return _message(403, "Not from here", "Open /labels again: tracescore has been restarted meanwhile.")
+            return _message(403, "Not from here", "tracescore restarted meanwhile: open /labels again.")
         try:
             await self._labels.take(given, visitor)
         except ValueError as error:
-            return _message(400, "This cannot be kept", f"{error}.")
+            return _message(400, "tracescore cannot save this", f"{error}.")
         return html(303, b"", headers=(("location", labels.PATH),))
 
     async def _login(self, request: Request) -> Response:
@@ -210,7 +217,7 @@ class Pages:
         try:
             only_known(given, {"token", "next"}.__contains__)
         except ValueError as error:
-            return _message(400, "This is no login", f"{error}.")
+            return _message(400, "Not a login", f"{error}.")
         target = _ours(given.get("next", "/"))
         if not self._guard.has_logins:
             return html(303, b"", headers=(("location", target),))

@@ -134,7 +134,7 @@ def moment(seconds: float) -> str:
 
 
 def moment_of_nanoseconds(nanoseconds: int) -> str:
-    """Unix nanoseconds as a date and time of UTC; what no clock shows is told as not known."""
+    """Unix nanoseconds as a date and time of UTC; `not known` for what no clock shows."""
     try:
         return moment(nanoseconds / 1e9) if nanoseconds else "time not known"
     except (ValueError, OverflowError, OSError):

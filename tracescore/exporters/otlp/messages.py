@@ -83,13 +83,13 @@ def evaluation_events(result: Result, *, explanations: bool) -> list[LogRecord]:
 
 
 def traces_request(spans: Iterable[Span]) -> ExportTraceServiceRequest:
-    """Spans of ours in one request."""
+    """Evaluation spans in one request."""
     scope_spans = ScopeSpans(scope=_SCOPE, spans=spans)
     return ExportTraceServiceRequest(resource_spans=[ResourceSpans(resource=_RESOURCE, scope_spans=[scope_spans])])
 
 
 def logs_request(records: Iterable[LogRecord]) -> ExportLogsServiceRequest:
-    """Log records of ours in one request."""
+    """Evaluation records in one request."""
     scope_logs = ScopeLogs(scope=_SCOPE, log_records=records)
     return ExportLogsServiceRequest(resource_logs=[ResourceLogs(resource=_RESOURCE, scope_logs=[scope_logs])])
 

@@ -29,18 +29,18 @@ MANY_WINDOWS = 3
 """From so many on, the slice `windows` does not count any more."""
 
 _GAUGES: dict[str, tuple[str, str]] = {
-    "ratio": ("mean", "Weighted mean of the window, of this process; absent while too few scores are in it."),
-    "lower_ratio": ("lower", "Lower 95 % limit of the mean at this moment, of this process."),
-    "upper_ratio": ("upper", "Upper 95 % limit of the mean at this moment, of this process."),
-    "worst_ratio": ("worst", "Mean of the window, of this process, had all that could not be scored been bad."),
-    "best_ratio": ("best", "Mean of the window, of this process, had all that could not be scored been good."),
+    "ratio": ("mean", "Weighted mean over drift.window, of this process; absent below drift.min_count."),
+    "lower_ratio": ("lower", "Lower limit of the mean's 95 % interval at this moment, of this process."),
+    "upper_ratio": ("upper", "Upper limit of the mean's 95 % interval at this moment, of this process."),
+    "worst_ratio": ("worst", "The mean, of this process, if everything that could not be scored were bad."),
+    "best_ratio": ("best", "The mean, of this process, if everything that could not be scored were good."),
     "effective_scores": (
         "effective_count",
-        "Scores in the window, of this process, as equally weighted ones; a conversation counts once.",
+        "Scores in the window, of this process, counted as equally weighted ones; a conversation counts once.",
     ),
     "lag1_correlation": (
         "lag1",
-        "Correlation of a score with the one before, of this process; far above 0, the interval is too narrow.",
+        "Correlation of a score with the one before, of this process; far above 0 the interval is too narrow.",
     ),
 }
 """Suffix of the metric -> (field of the estimate, help)."""
@@ -80,18 +80,22 @@ class PrometheusExporter(Continuing):
         self._max_weight = sampling.largest_weight
         reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in LIVE_MEASURES)
         self._table = SeriesTable(settings.max_series, reserve, drift.window)
-        about = "Scores of interactions older than the window: in no other score metric."
+        about = "Scores of interactions older than drift.window, which no other score metric counts."
         self._late = from_zero(registry, "tracescore_drift_late_scores", about, "measure", LIVE_MEASURES)
         about = "Evaluations that left a window early because it was full."
         self._displaced = from_zero(registry, "tracescore_drift_displaced_scores", about, "measure", LIVE_MEASURES)
-        about = "Scores counted under `other` because max_series was reached, by group of metrics."
+        about = "Scores counted under `other` because exporters.prometheus.max_series was reached, by group of metrics."
         groups = [*LIVE_MEASURES, *map(_by_slice, LIVE_MEASURES)]
         self._folded = from_zero(registry, "tracescore_exporters_folded_scores", about, "group", groups)
-        held = Gauge("tracescore_exporters_series", "Series of score metrics; see max_series.", registry=registry)
+        held = Gauge(
+            "tracescore_exporters_series",
+            "Series of score metrics; exporters.prometheus.max_series limits them.",
+            registry=registry,
+        )
         held.set_function(lambda: len(self._table))
         target = Gauge(
             "tracescore_target_ratio",
-            "What the mean of the measure should not fall below.",
+            "Target of the measure (drift.targets).",
             ["measure"],
             registry=registry,
         )
@@ -198,7 +202,7 @@ class PrometheusExporter(Continuing):
         yield _histogram(prefix, names, whole)
         yield from self._sums(measure, prefix, names, whole)
         if measure == "answer_relevancy":
-            about = "Sum of weights of the answers that evade their question; a bad score of theirs is no bad answer."
+            about = "Sum of weights of answers that evade the question; over _weight_total: the share of such answers."
             rows = [(series.labels, series.abstained) for series in whole]
             yield counter(f"{prefix}_noncommittal_weight", about, names, rows)
         yield from self._sums(measure, _by_slice(prefix), [*names, *SLICE_LABELS], slices)
@@ -261,7 +265,9 @@ def _gauges(prefix: str, names: list[str], all_series: list[Series]) -> Iterator
 
 
 def _histogram(prefix: str, names: list[str], all_series: list[Series]) -> Metric:
-    family = HistogramMetricFamily(f"{prefix}_score", "Scores, unweighted.", labels=names)
+    family = HistogramMetricFamily(
+        f"{prefix}_score", "Scores, unweighted, with trace and span ids as exemplars.", labels=names
+    )
     for series in all_series:
         if series.live:
             series.live.buckets.add_to(family, series.labels)

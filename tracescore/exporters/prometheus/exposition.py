@@ -2,17 +2,18 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
 import anyio.lowlevel
 from isal import igzip
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.metrics_core import Metric
 
 from tracescore.config import PrometheusConfig
+from tracescore.model import Clock
 from tracescore.net.access import AccessMetrics, TokenGate, Tokens
 from tracescore.net.asgi import App, Receive, Response, Scope, Send, address_of_client, headers_of, respond
 from tracescore.net.connections import CERTIFICATE
@@ -21,6 +22,8 @@ _log = logging.getLogger("tracescore.exporters")
 
 _QUALITY = re.compile(r"[01](\.\d{0,3})?", re.ASCII)
 _EOF = b"# EOF\n"
+_DOCTOR = "tracescore-doctor"
+"""Who asks when people ask how the service is: nobody who scrapes."""
 _NO_VERSION = re.compile(r"version=(?!\d{1,3}(\.\d{1,3}){0,3}\s*([;,]|$))", re.ASCII)
 """In an Accept header, a version that is none: the library would compare it with numbers, or repeat it."""
 
@@ -37,6 +40,23 @@ class Health:
     def why_not(self) -> str:
         """Why it takes nothing in; empty when it does."""
         return self.reason if not self.ready else "the spool cannot be written" if self.stuck() else ""
+
+
+class Scrapes:
+    """When /metrics was last read, by anyone but `tracescore doctor`, which tells people whether Prometheus does."""
+
+    def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
+        self._clock = clock
+        self._last = Gauge(
+            "tracescore_exporters_prometheus_scrape_timestamp_seconds",
+            "When /metrics was last scraped, by anyone but `tracescore doctor`; 0 before the first scrape.",
+            registry=registry,
+        )
+
+    def note(self, headers: Mapping[str, str]) -> None:
+        """Takes in a scrape."""
+        if headers.get("user-agent") != _DOCTOR:
+            self._last.set(self._clock())
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +101,19 @@ def metrics_gate(settings: PrometheusConfig, access: AccessMetrics) -> MetricsGa
     return MetricsGate(settings, access)
 
 
-def metrics_app(registry: CollectorRegistry, health: Health, gate: MetricsGate | None = None) -> App:
+def build_metrics(
+    settings: PrometheusConfig, registry: CollectorRegistry, health: Health, access: AccessMetrics, clock: Clock
+) -> App:
+    """The app for the listener that the settings describe. UsageError when a token cannot be read."""
+    return metrics_app(registry, health, Scrapes(registry, clock), metrics_gate(settings, access))
+
+
+def metrics_app(registry: CollectorRegistry, health: Health, scrapes: Scrapes, gate: MetricsGate | None = None) -> App:
     """ASGI app for the listener of metrics and health; without a gate everybody may scrape."""
 
     async def app(scope: Scope, _receive: Receive, send: Send) -> None:
+        if scope["path"] == "/metrics":
+            scrapes.note(headers_of(scope))
         await respond(send, await _answer(registry, health, gate, scope), with_body=scope["method"] != "HEAD")
 
     return app

@@ -32,7 +32,7 @@ Relayed = Literal[OtlpOutcome, "unreachable"]
 """The destination's own words, or no answer."""
 
 MAX_IN_FLIGHT = 128 * 2**20
-"""Bytes of requests under way; beyond them senders are told to come back, as when nobody answers."""
+"""Bytes of requests under way; beyond them tracescore asks senders to come back, as when nobody answers."""
 
 LARGEST_ANSWER, _PIECE = 2**20, 2**16
 """Bytes of an answer that are passed back, and that are read at a time."""
@@ -72,13 +72,13 @@ class Forwarder:
         self._calls: dict[str, Any] = {}
         self._requests = Counter(
             "tracescore_exporters_forward_requests",
-            "Requests passed on, by what the destination said.",
+            "Requests forwarded, by outcome at the destination.",
             ["protocol", "outcome"],
             registry=registry,
         )
         self._seconds = Histogram(
             "tracescore_exporters_forward_seconds",
-            "Time until the destination had answered.",
+            "Time until the destination answered.",
             ["protocol"],
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,

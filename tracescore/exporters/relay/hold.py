@@ -61,13 +61,17 @@ class Hold(Delivering):
         self._passed_on: list[Withheld] = []
         prefix = "tracescore_exporters_forward"
         for name, about, read in (
-            ("held_spans", "Spans kept back until they have their scores.", lambda: len(self._since)),
-            ("held_bytes", "Bytes of them; at max_held further spans go on at once.", lambda: self._bytes),
+            ("held_spans", "Spans held until they have scores.", lambda: len(self._since)),
+            (
+                "held_bytes",
+                "Bytes of held spans; at exporters.forward.max_held further spans go on without scores.",
+                lambda: self._bytes,
+            ),
         ):
             Gauge(f"{prefix}_{name}", about, registry=registry).set_function(read)
-        about = "Spans that were kept back and let go, by why."
+        about = "Held spans that tracescore released, by reason."
         self._released = from_zero(registry, f"{prefix}_released_spans", about, "reason", get_args(Released))
-        about = "Results whose span was still kept back (in_time), or had gone on or never came (late)."
+        about = "Results whose span was still held (in_time), or had gone on or never arrived (late)."
         self._attached = from_zero(registry, f"{prefix}_attached_results", about, "outcome", ("in_time", "late"))
 
     def wanted(self, spans: Iterable[RawSpan]) -> set[tuple[bytes, bytes]]:

@@ -37,14 +37,23 @@ class Outbox:
         """Bytes of all requests that wait."""
         prefix = "tracescore_exporters_forward"
         dropped = Counter(
-            f"{prefix}_dropped_spans", "Spans kept back, then refused for good.", ["reason"], registry=registry
+            f"{prefix}_dropped_spans",
+            "Released spans that the destination refused for good, by reason.",
+            ["reason"],
+            registry=registry,
         )
         self._metrics = QueueMetrics(
             name="forward",
-            sent=Counter(f"{prefix}_delivered_spans", "Spans kept back, then taken.", registry=registry),
+            sent=Counter(
+                f"{prefix}_delivered_spans", "Released spans that the destination accepted.", registry=registry
+            ),
             failed=None,  # the forwarder counts its requests
             dropped={reason: dropped.labels(reason) for reason in _DROPPED},
-            waiting=Gauge(f"{prefix}_outgoing_spans", "Spans let go and not yet taken.", registry=registry),
+            waiting=Gauge(
+                f"{prefix}_outgoing_spans",
+                "Released spans that the destination has not accepted yet.",
+                registry=registry,
+            ),
         )
 
     def put(self, envelope: Envelope, request: bytes, end: Callable[[], None]) -> None:

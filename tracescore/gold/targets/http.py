@@ -58,7 +58,7 @@ class AppClient:
             raise TargetFailed("timeout", f"no answer within {self._timeout:g} s (gold.timeout)", again=True) from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             drop_tracebacks(error)
-            detail = f"{self._place}: connection lost or not made ({type(error).__name__}); is the app up?"
+            detail = f"{self._place}: cannot connect ({type(error).__name__}); is the app up?"
             raise TargetFailed("unreachable", detail, again=True) from None
 
     def _check(self, response: aiohttp.ClientResponse) -> None:
@@ -116,7 +116,7 @@ def json_of(body: bytes, content_type: str) -> Any:
     except orjson.JSONDecodeError:
         start = body.lstrip()[:1]
         what = "HTML" if content_type == "text/html" or start == b"<" else "an empty body" if not start else "no JSON"
-        hint = "does gold.target.url lead to a page for people, or to a sign-in?" if what == "HTML" else "JSON expected"
+        hint = "does gold.target.url lead to a web page or a login?" if what == "HTML" else "JSON expected"
         kind = re.sub(r"[^\w/.+-]", "?", content_type[:80])
         raise TargetFailed("not_json", f"the app answered {what} ({kind}); {hint}") from None
 

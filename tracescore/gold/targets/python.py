@@ -67,7 +67,7 @@ class PythonTarget:
         if len(self._threads) >= _MOST_THREADS:
             raise TimeoutError
         came: Future[Callable[[], Any]] = Future()
-        came.set_running_or_notify_cancel()  # whoever waits may go; the thread cannot be stopped
+        came.set_running_or_notify_cancel()  # the waiting task may go; the thread cannot be stopped
         context = contextvars.copy_context()
         thread = threading.Thread(target=lambda: came.set_result(_outcome(context, call)), name="gold", daemon=True)
         self._threads.add(thread)

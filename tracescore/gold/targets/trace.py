@@ -63,7 +63,7 @@ class TraceTarget:
 
     def _missing(self, *, came: bool) -> str:
         if came:
-            return "spans of the request came, with no question and answer that can be read (tracescore inspect helps)"
+            return "spans of the request arrived, but hold no question and answer; see tracescore inspect --explain"
         return (
             f"the app answered, but no span of the request came within {self._wait:g} s: it does not pass the "
             "traceparent header on, or sends its spans to another process than this one"
