@@ -9,12 +9,14 @@ FROM ${PYTHON_IMAGE} AS build
 RUN python3 -m venv /opt/venv
 ENV PATH=/opt/venv/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
+COPY deploy/docker/base.txt deploy/docker/local.txt /pins/
+RUN pip install --no-deps --require-hashes -r /pins/base.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY tracescore tracescore
-RUN pip install .
+RUN pip install --no-deps .
 
 FROM build AS build-local
-RUN pip install "./[local]"
+RUN pip install --no-deps --require-hashes -r /pins/local.txt
 
 FROM ${PYTHON_IMAGE} AS runtime
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin tracescore

@@ -100,6 +100,8 @@ class Collected:
         self.spans: list[RawSpan] = []
         self.logs: list[RawLog] = []
         self.withheld: list[Withheld] = []
+        self.senders: set[str] = set()
+        self.greedy: set[str] = set()
         self.refuse = 0
         self.broken = False
 
@@ -107,7 +109,13 @@ class Collected:
         self.refuse -= 1
         return self.refuse < 0
 
-    async def take(self, spans: Iterable[RawSpan], logs: Iterable[RawLog], withheld: Iterable[Withheld] = ()) -> None:
+    def fair(self, sender: str) -> bool:
+        return sender not in self.greedy
+
+    async def take(
+        self, spans: Iterable[RawSpan], logs: Iterable[RawLog], withheld: Iterable[Withheld] = (), sender: str = ""
+    ) -> None:
+        self.senders.add(sender)
         self.withheld += withheld
         if self.broken:
             raise OSError("disk full")

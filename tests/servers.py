@@ -152,8 +152,11 @@ class Collector:
 
 
 @contextmanager
-def rotel(to: str, folder: Path) -> Iterator[Collector]:
-    """The collector rotel (of the `dev` extra), which sends what it gets to the OTLP/HTTP base URL `to`."""
+def rotel(to: str, folder: Path, *more: str) -> Iterator[Collector]:
+    """The collector rotel (of the `dev` extra), which sends what it gets to the OTLP/HTTP base URL `to`.
+
+    `more`: further options.
+    """
     package = importlib.util.find_spec("rotel")
     if package is None or package.origin is None:
         program = binary("rotel-agent", "pip install rotel==0.0.1a15")
@@ -164,7 +167,9 @@ def rotel(to: str, folder: Path) -> Iterator[Collector]:
     sending = f"--otlp-exporter-endpoint {to} --otlp-exporter-protocol http"
     log = folder / "rotel.log"
     with log.open("wb") as output:
-        process = subprocess.Popen([program, "start", *options.split(), *sending.split()], stdout=output, stderr=output)
+        process = subprocess.Popen(
+            [program, "start", *options.split(), *sending.split(), *more], stdout=output, stderr=output
+        )
 
     def listening() -> bool:
         assert process.poll() is None, log.read_text()

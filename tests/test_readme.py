@@ -91,7 +91,9 @@ def test_the_spans_shown_are_read_as_a_complete_interaction(page: str, block: st
 def test_every_command_and_option_shown_exists() -> None:
     commands = get_command(app).commands  # type: ignore[attr-defined]
     for line in "\n".join(block for _, block in blocks("sh")).splitlines():
-        for name, options in re.findall(r"tracescore (gold \w+|\w+)((?: [^&|]*)?)", line.replace("docker run", "")):
+        for name, options in re.findall(
+            r"tracescore ((?:gold|spool) \w+|\w+)((?: [^&|]*)?)", line.replace("docker run", "")
+        ):
             if "docker" in line or "pip install" in line.split("tracescore")[0].split("&&")[-1]:
                 continue
             command = commands[name.split()[0]]

@@ -13,6 +13,7 @@ from tests.results import NOW
 from tracescore.config import WebConfig
 from tracescore.interactions import content_switch
 from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
+from tracescore.net.access import AccessMetrics
 from tracescore.pipeline.ledger import Snapshot, Tally
 from tracescore.web.pages import Pages
 
@@ -84,7 +85,8 @@ def pages(
         settings or WebConfig(keep=keep),
         lambda: ledger,
         lambda: NOW,
-        CollectorRegistry(),
+        registry := CollectorRegistry(),
+        AccessMetrics(registry),
         endpoints={"grpc": "http://127.0.0.1:14317", "http/protobuf": "http://127.0.0.1:14318"},
         targets={"answer_relevancy": 0.5, "completeness": 0.6},
         switch=content_switch,

@@ -237,7 +237,7 @@ FailReason = Literal[
 ]
 """It was tried and gave no number: outcome `unscored`."""
 
-ShedReason = Literal["queue_full", "shutdown"]
+ShedReason = Literal["queue_full", "shutdown", "erased"]
 """It was never tried: outcome `shed`."""
 
 Reason = SkipReason | FailReason | ShedReason

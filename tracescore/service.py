@@ -22,10 +22,8 @@ from prometheus_client import CollectorRegistry
 from tracescore.calibration.labelling import build_labelling
 from tracescore.config import Config
 from tracescore.drift import build_watch
-from tracescore.drift.diagnosis import GoldCause
-from tracescore.drift.family import Population
 from tracescore.exporters import Exporter, build_exporters, build_hold
-from tracescore.exporters.prometheus.exposition import Health, Scrapes, metrics_app
+from tracescore.exporters.prometheus.exposition import Health, build_metrics
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.gold.traffic import build_gold
 from tracescore.gold.view import view
@@ -33,11 +31,14 @@ from tracescore.interactions import content_switch
 from tracescore.interactions.deduplication import Deduplication
 from tracescore.interactions.report import Report
 from tracescore.model import Clock, Interaction, Result
+from tracescore.net.access import AccessMetrics
 from tracescore.net.connections import ConnectionMetrics, Connections
 from tracescore.net.listener import address_of, bind, serving
+from tracescore.net.tls import inner_tls
 from tracescore.pipeline.defects import Defects
 from tracescore.pipeline.evaluating import EvaluatingStage
 from tracescore.pipeline.journal import Journal
+from tracescore.pipeline.kept import Kept, admitting
 from tracescore.pipeline.ledger import Ledger
 from tracescore.pipeline.queue import Queue
 from tracescore.pipeline.reading import ReadingStage
@@ -46,9 +47,8 @@ from tracescore.pipeline.scorer import Scorer
 from tracescore.pipeline.silence import remind
 from tracescore.pipeline.steady import SteadyClock
 from tracescore.pipeline.trace_reader import TraceReader, build_assembly
-from tracescore.receiver.grpc import serving_grpc
-from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
+from tracescore.receiver.listening import Receiver
 from tracescore.redaction import Redactor
 from tracescore.runtime import keep_freed_memory, keep_pauses_short
 from tracescore.sampling import Sampler
@@ -70,7 +70,8 @@ class Service:
         steady = SteadyClock(clock, time.monotonic if clock is time.time else clock)
         registry = self.registry = CollectorRegistry()
         self.endpoints = {"grpc": "", "http/protobuf": ""}
-        self.net, self.redactor = ConnectionMetrics(registry), Redactor(config.redaction, registry)
+        self.net, self.access = ConnectionMetrics(registry), AccessMetrics(registry)
+        self.redactor = Redactor(config.redaction, registry)
         self._uncounted = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
         defects, sampler = Defects(registry), Sampler(config.sampling, registry, steady)
         self.report = Report(config.interactions, registry, clock, content_switch)
@@ -80,19 +81,24 @@ class Service:
         self.assembly, deduplication = build_assembly(config, registry, steady), Deduplication(registry)
         self.forwarder = Forwarder(config.exporters.forward, registry) if config.exporters.forward else None
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
-        self.drift = build_watch(config, registry, clock, self._rescore, self._gold_fell)
+        self.drift = build_watch(config, registry, clock, self._rescore, self.gold.fell)
         self.labelling = build_labelling(config, registry, clock)
         self.pages = self._pages()
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
-        self.health, self.scrapes = Health(stuck=self.spool.stuck), Scrapes(registry, clock)
+        self.health = Health(stuck=self.spool.stuck)
         parts = Parts(self.assembly, deduplication, self.ledger, self.queue, self.exporters, self.hold, epochs)
         self.journal = Journal(self.spool, config, parts, defects, steady)
 
-        self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
-        admits = self.gold.or_gold(sampler.admits)
+        self.reader = TraceReader(config.interactions, sampler.attributes | {config.retain.user}, self._uncounted)
+        keepers = {"page": self.pages, "labels": self.labelling, "gold store": self.gold.runner}
+        self.kept = Kept(config, self.journal, parts, self.reader, keepers)
+        admits = admitting(self.gold.or_gold(sampler.admits), parts.erased)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
+        self.receiver = Receiver(config.receiver, self.intake, self.net, self.access)
+        self.metrics = build_metrics(config.exporters.prometheus, registry, self.health, self.access, clock)
+        self._tls = inner_tls(config)
         choosing = (self.gold, deduplication, self.report, sampler, self.redactor)
         self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
         self.evaluating = EvaluatingStage(self.queue, self.scorer, self.journal, parts, config.measures, defects)
@@ -104,30 +110,26 @@ class Service:
         `shutdown_grace` is over, and the exporters close. Reports as started, with the address of every listener,
         once all of them accept connections.
         """
-        config = self.config
-        scrape = bind(config.exporters.prometheus.listen, "exporters.prometheus.listen")
-        page = bind(config.web.listen, "web.listen")
-        http = bind(config.receiver.http.listen, "receiver.http.listen")
+        scrape = bind(self.config.exporters.prometheus.listen, "exporters.prometheus.listen")
+        page = bind(self.config.web.listen, "web.listen")
+        http = bind(self.config.receiver.http.listen, "receiver.http.listen")
         if self.labelling:
             self.labelling.open()
         await self.journal.resume(self.reader)
-        metrics, net = metrics_app(self.registry, self.health, self.scrapes), self.net
         async with AsyncExitStack() as outlasting:
-            await outlasting.enter_async_context(serving(metrics, scrape, Connections("metrics", net)))
-            await outlasting.enter_async_context(serving(self.pages, page, Connections("page", net)))
+            enter, net, (scrape_tls, page_tls) = outlasting.enter_async_context, self.net, self._tls
+            await enter(serving(self.metrics, scrape, Connections("metrics", net), scrape_tls))
+            await enter(serving(self.pages, page, Connections("page", net), page_tls))
             outlasting.push_async_callback(self._close)
-            beside = await outlasting.enter_async_context(anyio.create_task_group())
+            beside = await enter(anyio.create_task_group())
             self._start_beside(beside, stop)
             with anyio.CancelScope() as drain:
                 async with anyio.create_task_group() as stages:
-                    for _ in range(config.evaluators.max_concurrency):
+                    for _ in range(self.config.evaluators.max_concurrency):
                         stages.start_soon(self.evaluating.run)
                     received_all = anyio.Event()
                     stages.start_soon(self.reading.run, received_all)
-                    async with (
-                        serving(HttpReceiver(self.intake), http, Connections("receiver", net)),
-                        serving_grpc(self.intake, config.receiver.grpc.listen) as grpc,
-                    ):
+                    async with self.receiver.serving(http) as grpc:
                         task_status.started(self._started(grpc, http, scrape, page))
                         await stop.wait()
                         self._stopping(drain)
@@ -144,17 +146,17 @@ class Service:
             lambda: self.ledger.snapshot(self.intake.spans_received),
             self.clock,
             self.registry,
+            self.access,
             endpoints=self.endpoints,
             targets=self.config.drift.targets,
             switch=content_switch,
             changes=self.drift,
             labelling=self.labelling,
             gold=partial(view, self.gold.runner) if self.gold.runner else None,
+            age=self.config.retain.page,
+            kept=lambda: self.kept,
             live=self.gold.live.count,
         )
-
-    def _gold_fell(self, population: Population) -> GoldCause | None:
-        return self.gold.runner.fell(population[0]) if self.gold.runner else None
 
     async def _evaluate_gold(self, interaction: Interaction) -> Result:
         return await self.scorer.score(self.redactor.interaction(interaction), self.scorer.gold_evaluators)

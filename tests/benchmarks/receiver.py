@@ -162,11 +162,11 @@ async def serve_ours() -> None:
     class Sink:
         """Straight into assembly, without the journal and its spool."""
 
-        room = staticmethod(assembly.room)
+        room, fair = staticmethod(assembly.room), staticmethod(assembly.fair)
 
         @staticmethod
-        async def take(spans, logs, _withheld=()) -> None:
-            assembly.take(spans, logs)
+        async def take(spans, logs, _withheld=(), sender="") -> None:
+            assembly.take(spans, logs, sender)
 
     intake = Intake(
         ReceiverConfig(), Sink(), Sampler(SamplingConfig(ratio=ADMITTED), registry, time.time).admits, registry

@@ -21,9 +21,10 @@ from pydantic_core import PydanticUndefined
 
 from tests.documents import DOCS, cell
 from tracescore.config import Config
+from tracescore.config.access import KnownName, Token
 from tracescore.config.gold import Cron, FunctionName, ResponsePath, Zone
 from tracescore.config.sampling import AttributePattern
-from tracescore.config.types import Address, Duration, Expression, Secret, Section, Size, Url
+from tracescore.config.types import Address, Duration, Expression, HeaderName, Secret, Section, Size, Url
 
 FILE = DOCS / "configuration.md"
 EXAMPLES = Path(__file__).parent / "example.yaml"
@@ -34,10 +35,13 @@ NAMES: dict[Any, str] = {
     Duration: "duration",
     Expression: "RE2 expression",
     FunctionName: "module:function",
+    HeaderName: "header name",
     JsonValue: "any value",
+    KnownName: "name",
     ResponsePath: "path into JSON",
     Secret: "secret",
     Size: "size",
+    Token: "secret",
     Url: "URL",
     Zone: "time zone",
     bool: "`true`, `false`",
@@ -222,7 +226,7 @@ def _hints(model: type[Section]) -> dict[str, Any]:
 
 def _models(hint: Any) -> list[type[Section]]:
     if isinstance(hint, type) and issubclass(hint, Section):
-        return [] if hint is Secret else [hint]
+        return [] if issubclass(hint, Secret) else [hint]
     return [model for each in get_args(hint) for model in _models(each)]
 
 

@@ -7,12 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from deploy.grafana.boards import BOARDS
 from deploy.grafana.panels import text
@@ -380,3 +383,18 @@ def test_the_image_runs_as_nobody_special_and_hands_signals_on() -> None:
 def test_hadolint_finds_nothing() -> None:
     hadolint = shutil.which("hadolint", path=Path(sys.executable).parent) or binary("hadolint")
     _accepts(hadolint, DOCKERFILE)
+
+
+def test_what_the_image_pins_is_what_the_package_asks_for() -> None:
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
+    pinned = {}
+    for file, asked in (
+        ("base.txt", project["dependencies"]),
+        ("local.txt", project["optional-dependencies"]["local"]),
+    ):
+        lines = (DEPLOY / "docker" / file).read_text().splitlines()
+        assert all("--hash=sha256:" in line for line in lines)
+        pinned |= dict(line.split()[0].split("==") for line in lines)
+        for requirement in map(Requirement, asked):
+            name = canonicalize_name(requirement.name)
+            assert requirement.specifier.contains(pinned[name]), f"python deploy/docker/pins.py: {requirement}"

@@ -26,7 +26,7 @@ HTTP = Envelope("http", "/v1/traces", HEADERS, json=False, encoding="gzip")
 GRPC = Envelope(
     "grpc",
     "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
-    ((b"x-tenant", b"one"), (b"key-bin", b"\xff\x00")),
+    ((b"x-tenant", b"one"), (b"note-bin", b"\xff\x00")),
     json=False,
     encoding="",
 )
@@ -101,6 +101,31 @@ async def test_a_span_goes_on_with_its_scores_in_it(sink: Sink, rig: Rig, envelo
     assert rig.value("attached_results_total", outcome="in_time") == 1
     assert rig.value("released_spans_total", reason="scored") == rig.value("delivered_spans_total") == 1
     assert rig.value("held_spans") == rig.value("held_bytes") == rig.value("outgoing_spans") == 0
+
+
+@pytest.mark.parametrize("name", ["authorization", "Cookie", "x-api-key", "signoz-access-token", "x-honeycomb-team"])
+@pytest.mark.parametrize("envelope", [HTTP, GRPC], ids=["http", "grpc"])
+async def test_what_a_sender_is_let_in_by_is_never_kept(
+    sink: Sink, monkeypatch, caplog, envelope: Envelope, name: str
+) -> None:
+    monkeypatch.setenv("OURS", "ours")
+    secret = envelope._replace(headers=(*envelope.headers, (name.encode(), b"theirs")))
+    async with rig_of(sink) as without:
+        assert without.hold.holds(envelope)
+        assert not without.hold.holds(secret)
+        assert not without.hold.holds(secret)
+        (said,) = [record.getMessage() for record in caplog.records if "event=spans_not_held" in record.getMessage()]
+        assert "theirs" not in said
+    async with rig_of(sink, headers={name: {"env": "OURS"}}) as rig:
+        assert rig.hold.holds(secret)
+        body = traces([span(1, name="span 1")]).SerializeToString()
+        (kept,) = rig.hold.withheld(secret, part(body, {(trace_id(1), span(1).span_id)}, json=False).alone)
+        assert not any(b"theirs" in value for _, value in kept.envelope.headers)
+        rig.hold.take([kept], rig.now)
+        await rig.hold.export(about(1))
+        await sink.awaited(spans=1)
+        (request,) = sink.received().requests
+        assert request["headers"][name.lower()] == "ours"
 
 
 async def test_a_span_that_came_as_json_goes_on_as_json(sink: Sink, rig: Rig) -> None:

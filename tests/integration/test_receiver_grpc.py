@@ -148,7 +148,7 @@ async def test_messages_that_are_too_much_at_once_are_resource_exhausted_with_re
             super().__init__()
             self.go_on = anyio.Event()
 
-        async def take(self, spans, logs, withheld) -> None:
+        async def take(self, spans, logs, withheld, sender) -> None:
             await self.go_on.wait()
             self.spans += spans
 
@@ -246,7 +246,7 @@ async def test_a_request_in_flight_at_shutdown_is_answered() -> None:
             super().__init__()
             self.asked, self.go_on = anyio.Event(), anyio.Event()
 
-        async def take(self, spans, logs, withheld) -> None:
+        async def take(self, spans, logs, withheld, sender) -> None:
             self.asked.set()
             await self.go_on.wait()
             self.spans += spans

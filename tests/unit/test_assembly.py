@@ -395,3 +395,13 @@ def test_whoever_keeps_the_spans_learns_once_that_they_were_let_go(bench: Bench)
     assert gone() == []
     bench.take((2, 1))
     assert gone() == [(1, [1, 2])], "a repeat is not held either"
+
+
+def test_an_erased_trace_is_never_read_and_its_spans_are_accounted_for(bench: Bench) -> None:
+    bench.take(span(1, trace=1), span(1, trace=2))
+    bench.assembly.erase({span(1, trace=1).trace_id})
+    assert [shown(each)[0] for each in bench.assembly.held()] == [2]
+    assert bench.after(0) == []
+    assert bench.value("dropped_spans_total", reason="no_marker") == 1
+    bench.take(span(1, trace=1))
+    assert bench.value("duplicate_spans_total") == 1, "what comes again is known"

@@ -184,6 +184,59 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "exporters:\n  phoenix: {endpoint: 'http://127.0.0.1:9465'}\n",
         ["f.yaml:2: exporters.phoenix.endpoint: is a listener of this very service: scores would come back"],
     ),
+    "a receiver that is open to other machines": (
+        "receiver:\n  grpc: {listen: '0.0.0.0:4317'}\n  http: {listen: '0.0.0.0:4318', insecure: true}\n",
+        [
+            (
+                "f.yaml:2: receiver.grpc: tokens or tls.client_ca required because it listens on 0.0.0.0:4317, not on "
+                "loopback; or insecure: true, where the network keeps others out"
+            )
+        ],
+    ),
+    "TLS keeps nobody out without an authority of clients": (
+        "receiver: {grpc: {listen: '0.0.0.0:4317', tls: {cert: a, key: b}}}\n",
+        [
+            (
+                "f.yaml:1: receiver.grpc: tokens or tls.client_ca required because it listens on 0.0.0.0:4317, not on "
+                "loopback; or insecure: true, where the network keeps others out"
+            )
+        ],
+    ),
+    "a header that anybody could send": (
+        "web:\n  listen: '0.0.0.0:9465'\n  trust_header: X-Forwarded-User\n",
+        [
+            (
+                "f.yaml:3: web.trust_header: tls.client_ca required because anybody who reaches 0.0.0.0:9465 could "
+                "send that header; or insecure: true, where the proxy alone does"
+            )
+        ],
+    ),
+    "a user whom nobody could recognise": (
+        "web:\n  users:\n    - {name: ann}\n",
+        ["f.yaml:2: web.users: ann: token required without web.trust_header"],
+    ),
+    "a token by value": (
+        "receiver: {http: {listen: '127.0.0.1:1', tokens: {shop: secret}}}\n",
+        [
+            (
+                "f.yaml:1: receiver.http.tokens.shop: a secret is named, as {env: NAME} or {file: PATH}; "
+                "got its value (not shown)"
+            )
+        ],
+    ),
+    "nothing of users on the disk, and files that hold it": (
+        "spool: {path: /a, store: none}\ndrift:\n  labels: {path: /b}\n  anchors: c\n",
+        [
+            (
+                "f.yaml:3: drift.labels: keeps what users wrote on the disk, which spool.store: none is to prevent; "
+                "leave one of them out"
+            ),
+            (
+                "f.yaml:4: drift.anchors: keeps what users wrote on the disk, which spool.store: none is to prevent; "
+                "leave one of them out"
+            ),
+        ],
+    ),
     "a key set twice": ("sampling: {}\nsampling: {}\n", ["f.yaml:2: sampling: set twice (first on line 1)"]),
     "a section without content": ("receiver:\n", ["f.yaml:1: receiver: a mapping of settings expected; got nothing"]),
     "YAML 1.1 booleans are text": (
@@ -385,7 +438,7 @@ def test_scores_are_never_sent_to_a_listener_of_our_own(endpoint: str, protocol:
 
 
 def test_a_listener_that_is_no_loopback_is_known_by_its_name() -> None:
-    text = "receiver: {{http: {{listen: '192.0.2.7:4318'}}}}\nexporters: {{otlp: {{endpoint: 'http://{}:4318'}}}}\n"
+    text = "receiver: {{http: {{listen: '192.0.2.7:4318', insecure: true}}}}\nexporters: {{otlp: {{endpoint: 'http://{}:4318'}}}}\n"
     with pytest.raises(ConfigError, match="is a listener of this very service"):
         parse(text.format("192.0.2.7"), "f.yaml")
     assert parse(text.format("192.0.2.8"), "f.yaml")
@@ -409,7 +462,8 @@ def test_a_page_for_other_machines_needs_a_token(listen: str) -> None:
     with pytest.raises(ConfigError) as refused:
         parse(f"web:\n  listen: '{listen}'\n", "f.yaml")
     assert str(refused.value) == (
-        f"f.yaml:1: web.token: required because the page listens on {listen}, not on loopback"
+        f"f.yaml:1: web.token: required because the page listens on {listen}, not on loopback; "
+        "or web.users, or web.tls.client_ca"
     )
     assert parse(f"web: {{listen: '{listen}', token: {{env: TOKEN}}}}\n", "f.yaml").web.listen == listen
 

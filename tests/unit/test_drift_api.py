@@ -15,6 +15,7 @@ from tracescore.config.types import Secret
 from tracescore.drift.watch import DriftWatch
 from tracescore.gold.live import LiveAnswers, mark
 from tracescore.interactions import content_switch
+from tracescore.net.access import AccessMetrics
 from tracescore.web.pages import Pages
 
 pytestmark = pytest.mark.anyio
@@ -28,7 +29,7 @@ class Rig:
         args = (config.drift, config.sampling, DEFAULT_MEASURES, lambda: NOW)
         self.watch = DriftWatch(registry, *args) if watched else None
         self.app = Pages(
-            web or WebConfig(), lambda: LEDGER, lambda: NOW, registry,
+            web or WebConfig(), lambda: LEDGER, lambda: NOW, registry, AccessMetrics(registry),
             endpoints={}, targets={}, switch=content_switch, changes=self.watch,
         )  # fmt: skip
 

@@ -92,3 +92,13 @@ async def test_what_waits_can_be_taken_after_the_end() -> None:
     assert [each and each.contexts for each in left] == [("one",), ("two",), None]
     assert rig.size == 0
     assert await rig.queue.take() is None
+
+
+def test_what_is_erased_waits_no_longer_and_gives_its_room_back() -> None:
+    queue = Queue(EvaluatorsConfig(max_pending=2), CollectorRegistry())
+    for number in (1, 2):
+        queue.put(interaction(trace_id=f"{number:032x}"))
+    (removed,) = queue.remove({bytes.fromhex(f"{1:032x}")})
+    assert removed.trace_id == f"{1:032x}"
+    assert [each.trace_id for each in queue.waiting()] == [f"{2:032x}"]
+    assert queue.room().interactions == 1

@@ -79,7 +79,7 @@ async def test_bodies_that_cannot_be_inflated_say_why(body, encoding, reason, me
 
 async def test_a_request_is_acknowledged_only_after_the_sink_has_finished() -> None:
     class Slow(Collected):
-        async def take(self, spans, logs, withheld) -> None:
+        async def take(self, spans, logs, withheld, sender) -> None:
             await anyio.lowlevel.checkpoint()
             self.spans += spans
 
@@ -154,7 +154,7 @@ async def test_bodies_on_their_way_in_are_bounded_over_all_connections() -> None
 
 async def test_what_a_sink_refuses_later_is_freed_at_once() -> None:
     class Refusing(Collected):
-        def take(self, spans, logs, withheld=()) -> asyncio.Future[None]:
+        def take(self, spans, logs, withheld=(), sender="") -> asyncio.Future[None]:
             pending = asyncio.get_running_loop().create_future()
             pending.set_exception(SpoolError("the disk is full"))
             return pending

@@ -10,6 +10,7 @@ import pytest
 
 from tests.otlp import span, traces
 from tests.results import SettableClock
+from tracescore.net.wire import Envelope
 from tracescore.otlp.bounds import UNLIMITED
 from tracescore.receiver.loops import Loops
 from tracescore.receiver.refusals import Refused
@@ -21,6 +22,9 @@ JSON = orjson.dumps(
 )
 
 
+HTTP = Envelope("http", "/v1/traces", (), json=False, encoding="")
+
+
 class Rig:
     def __init__(self) -> None:
         self.clock, self.reason = SettableClock(), ""
@@ -29,7 +33,7 @@ class Rig:
     def send(self, body: bytes = BODY, signal: Any = "traces", *, taken: bool = True, **how: Any) -> bool:
         """Passes a request on; whether it was let."""
         try:
-            with self.loops.passage(signal, body, **how) as passage:
+            with self.loops.passage(signal, HTTP._replace(**how), body) as passage:
                 passage.taken = taken
         except Refused as refused:
             self.reason = refused.reason
@@ -59,10 +63,17 @@ def test_what_the_destination_did_not_take_may_come_again(rig: Rig) -> None:
 
 
 def test_a_request_that_comes_back_before_it_is_answered_goes_no_further_and_may_come_again(rig: Rig) -> None:
-    with rig.loops.passage("traces", BODY), rig.loops.passage("traces", BODY):
+    with rig.loops.passage("traces", HTTP, BODY), rig.loops.passage("traces", HTTP, BODY):
         assert not rig.send()
         assert rig.reason == "crowded"
     assert rig.send()
+
+
+def test_three_tenants_may_send_one_span_and_each_of_them_has_rounds_of_its_own(rig: Rig) -> None:
+    tenants = [((b"x-scope-orgid", name), (b"user-agent", b"a")) for name in (b"a", b"b", b"c")]
+    for _ in range(2):
+        assert all(rig.send(headers=tenant) for tenant in tenants)
+    assert not any(rig.send(headers=(tenant[0], (b"user-agent", b"b"))) for tenant in tenants)
 
 
 def test_after_some_minutes_a_span_may_come_again(rig: Rig) -> None:

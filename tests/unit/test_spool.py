@@ -51,9 +51,9 @@ SIZE = 2**30
 
 
 class Rig:
-    def __init__(self, path: Path, max_size: int = SIZE) -> None:
+    def __init__(self, path: Path, max_size: int = SIZE, *, texts: bool = True) -> None:
         self.path, self.registry = path, CollectorRegistry()
-        self.spool = FileSpool(path, max_size, self.registry)
+        self.spool = FileSpool(path, max_size, self.registry, texts=texts)
         self.effects: list[str] = []
         self._names: dict[int, str] = {}
 
@@ -246,6 +246,30 @@ async def test_results_keep_their_texts_for_the_page_and_their_numbers_for_the_w
         (5, True),
         (6, True),
     ]
+
+
+async def test_texts_go_once_they_are_older_than_they_may_be_kept(rig: Rig) -> None:
+    rig.start()
+    for number in (1, 2):
+        await rig.commit(Finished(result(relevancy(0.5), number=number, ended=NOW - 100 * number), []))
+    await rig.commit(Totals(b"{}", 2, NOW, NOW - 1500, keep=100, texts_since=NOW - 150))
+    kept = Stored(rig.spool._file.db, lambda: None).results()  # type: ignore[union-attr]
+    assert [past.whole for past in kept] == [True, False]
+
+
+async def test_without_texts_the_file_holds_figures_alone(tmp_path: Path) -> None:
+    rig = Rig(tmp_path / "spool", texts=False)
+    rig.start()
+    await rig.commit(pieces(size=100))
+    await rig.commit(Pieces([], [], NOW, [kept_back(1)]))
+    await rig.commit(Finished(result(relevancy(0.5), question="Whose knee?"), ["otlp"]))
+    await rig.spool.close()
+    file, stored = reopened(rig.path)
+    (past,) = stored.results()
+    assert (past.whole, past.owed, past.result.interaction.question) == (False, frozenset({"otlp"}), None)
+    assert list(stored.requests()) == list(stored.withheld()) == []
+    file.close()
+    assert not {name for name in (b"Whose knee", b"nnnnnnn") if name in rig.path.read_bytes()}
 
 
 async def test_what_is_owed_or_not_in_the_totals_is_kept_whole(rig: Rig) -> None:

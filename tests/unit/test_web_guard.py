@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from tests.web_results import TRACE, Reply, ask, pages, result
 from tracescore.config import WebConfig
 from tracescore.config.types import Secret
 from tracescore.errors import UsageError
+from tracescore.net.access import AccessMetrics
+from tracescore.web.guard import Guard, audit
+from tracescore.web.messages import Request
 from tracescore.web.pages import Pages
 
 pytestmark = pytest.mark.anyio
@@ -77,7 +82,7 @@ async def test_on_loopback_a_token_that_is_set_is_required(token_file: str) -> N
 def _cookie(reply: Reply) -> str:
     assert reply.status == 303
     value, *attributes = [part.strip() for part in reply.headers["set-cookie"].split(";")]
-    assert set(attributes) == {"Path=/", "HttpOnly", "SameSite=Strict"}
+    assert set(attributes) == {"Path=/", "HttpOnly", "SameSite=Strict", "Max-Age=43200"}
     assert TOKEN not in value
     return value
 
@@ -159,9 +164,9 @@ async def test_styles_need_no_token(app: Pages) -> None:
 )
 @pytest.mark.parametrize("path", ["/", "/login", "/style.css"])
 async def test_on_loopback_only_local_names_are_answered(host: str, status: int, path: str) -> None:
-    expected = 401 if status == 200 and path == "/login" else status
+    expected = 303 if status == 200 and path == "/login" else status
     reply = await ask(pages(WebConfig(token=None)), path, host=host)
-    assert reply.status == (status if path != "/login" else expected)
+    assert reply.status == expected
 
 
 async def test_the_name_the_page_listens_on_is_answered_too() -> None:
@@ -171,3 +176,141 @@ async def test_the_name_the_page_listens_on_is_answered_too() -> None:
 async def test_with_a_token_the_page_may_be_called_by_any_name(app: Pages) -> None:
     reply = await ask(app, host="pages.example.com", authorization=f"Bearer {TOKEN}")
     assert reply.status == 200
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+USERS = {"ann": ("reader", "token-of-ann"), "lee": ("labeller", "token-of-lee"), "olu": ("operator", "token-of-olu")}
+
+
+@pytest.fixture
+def users(tmp_path: Path) -> list[dict]:
+    for name, (_, token) in USERS.items():
+        (tmp_path / name).write_text(token)
+    return [{"name": name, "role": role, "token": {"file": str(tmp_path / name)}} for name, (role, _) in USERS.items()]
+
+
+def guarded(**settings: object) -> tuple[Guard, Clock]:
+    clock = Clock()
+    return Guard(WebConfig.model_validate(settings), AccessMetrics(CollectorRegistry()), clock), clock
+
+
+def request(address: str = "10.0.0.1", **headers: str) -> Request:
+    return Request("GET", "/", "", headers, None, address)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", USERS)
+async def test_a_role_may_what_those_below_it_may(users, name: str) -> None:
+    app = pages(WebConfig.model_validate({"users": users}))
+    bearer = {"authorization": f"Bearer {USERS[name][1]}"}
+    rank = list(USERS).index(name)
+    assert (await ask(app, **bearer)).status == 200
+    assert (await ask(app, "/labels", **bearer)).status == (404 if rank >= 1 else 403)
+    guard, _ = guarded(users=users)
+    visitor = guard.visitor(request(**bearer))
+    assert visitor is not None
+    assert (visitor.name, visitor.role) == (name, USERS[name][0])
+    assert [visitor.may(role) for role, _ in USERS.values()] == [each <= rank for each in range(3)]
+
+
+def test_a_login_lasts_as_long_as_it_is_set_and_ends_with_its_token(users, tmp_path: Path) -> None:
+    guard, clock = guarded(users=users, session="1h")
+    cookies = [str(guard.login(USERS["ann"][1], request())).partition(";")[0] for _ in range(2)]
+    assert cookies[0] != cookies[1]
+    assert guard.visitor(request(cookie=cookies[0]))
+    clock.now = 3600.0
+    assert not guard.visitor(request(cookie=cookies[0]))
+    cookie = str(guard.login(USERS["ann"][1], request())).partition(";")[0]
+    assert guard.visitor(request(cookie=cookie))
+    (tmp_path / "ann").write_text("another-token")
+    for kept in guard._users._kept.values():
+        kept._looked -= 2
+    assert not guard.visitor(request(cookie=cookie))
+
+
+async def test_logout_ends_the_session_and_takes_a_form_of_the_page(users) -> None:
+    app = pages(WebConfig.model_validate({"users": users}))
+    led = await ask(app, "/login", method="POST", body=b"token=token-of-ann")
+    cookie = led.headers["set-cookie"].partition(";")[0]
+    shown = await ask(app, cookie=cookie)
+    (form,) = re.findall(r'name="form" value="(\w+)"', shown.body)
+    assert "ann, reader" in shown.body
+    for body in (b"", b"form=0123"):
+        assert (await ask(app, "/logout", method="POST", body=body, cookie=cookie)).status == 403
+    assert (await ask(app, "/logout", cookie=cookie)).status == 403, "a link does not"
+    out = await ask(app, "/logout", method="POST", body=f"form={form}".encode(), cookie=cookie)
+    assert out.status == 303
+    assert "Max-Age=0" in out.headers["set-cookie"]
+    assert (await ask(app, cookie=cookie)).status == 401
+
+
+async def test_the_form_of_one_session_is_none_of_another(users) -> None:
+    guard, _ = guarded(users=users)
+    visitors = [
+        guard.visitor(request(cookie=str(guard.login(token, request())).partition(";")[0]))
+        for token in ("token-of-ann", "token-of-ann", "token-of-olu")
+    ]
+    assert len({visitor.form for visitor in visitors if visitor}) == 3
+
+
+def test_after_five_wrong_logins_a_minute_not_even_the_right_one_opens_but_a_session_goes_on(users) -> None:
+    guard, clock = guarded(users=users)
+    cookie = str(guard.login("token-of-ann", request())).partition(";")[0]
+    for _ in range(5):
+        assert guard.login("wrong", request()) is None
+    assert guard.wait("10.0.0.1")
+    assert guard.login("token-of-ann", request()) is None
+    assert guard.visitor(request(authorization="Bearer token-of-ann")) is None
+    assert guard.visitor(request(cookie=cookie)), "who is in stays in"
+    assert guard.login("token-of-ann", request("10.0.0.2")), "elsewhere"
+    clock.now = 61.0
+    assert guard.login("token-of-ann", request())
+
+
+async def test_too_many_wrong_logins_are_answered_with_429(users, caplog: pytest.LogCaptureFixture) -> None:
+    app = pages(WebConfig.model_validate({"users": users}))
+    statuses = [(await ask(app, "/login", method="POST", body=b"token=wr0ng")).status for _ in range(7)]
+    assert statuses == [401] * 4 + [429] * 3
+    assert "wr0ng" not in caplog.text
+    assert "event=access_denied listener=page reason=wrong_token" in caplog.text
+
+
+@pytest.mark.parametrize(("headers", "secure"), [({}, False), ({"x-forwarded-proto": "https"}, True)])
+def test_a_cookie_that_came_by_tls_is_sent_by_tls_alone(users, headers: dict[str, str], secure: bool) -> None:
+    guard, _ = guarded(users=users)
+    assert str(guard.login("token-of-ann", request(**headers))).endswith("; Secure") is secure
+
+
+@pytest.mark.parametrize(
+    ("named", "visitor"),
+    [
+        ("olu@example.com", ("olu@example.com", "operator")),
+        ("kim@example.com", ("kim@example.com", "reader")),
+        ('a"b\nevent=audit', ("a?b?event=audit", "reader")),
+        ("", None),
+    ],
+)
+def test_a_proxy_says_who_reads_and_the_users_what_they_may(named: str, visitor: tuple[str, str] | None) -> None:
+    guard, _ = guarded(trust_header="X-Forwarded-Email", users=[{"name": "olu@example.com", "role": "operator"}])
+    found = guard.visitor(request(**{"x-forwarded-email": named}))
+    assert (found and (found.name, found.role)) == visitor
+
+
+async def test_what_changes_something_is_logged_with_who_and_what(users, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "tracescore.web")
+    guard, _ = guarded(users=users)
+    cookie = str(guard.login("token-of-olu", request())).partition(";")[0]
+    visitor = guard.visitor(request(cookie=cookie))
+    assert visitor is not None
+    guard.logout(visitor, request())
+    audit("olu", "baseline_reset", service='sh"op\nx', detector=None, detectors=3)
+    assert [record.getMessage() for record in caplog.records] == [
+        'event=audit who="olu" what=login',
+        'event=audit who="olu" what=logout',
+        'event=audit who="olu" what=baseline_reset service="sh?op?x" detectors="3"',
+    ]

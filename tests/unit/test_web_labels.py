@@ -18,6 +18,7 @@ from tracescore.config.drift import LabelsConfig
 from tracescore.config.types import Secret
 from tracescore.interactions import content_switch
 from tracescore.model import Item, Score
+from tracescore.net.access import AccessMetrics
 from tracescore.web.pages import Pages
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +32,7 @@ class Rig:
         self.labels = Labelling(registry, LabelsConfig(path=str(folder / "labels"), ratio=1.0), "salt", lambda: NOW)
         self.labels.open()
         self.app = Pages(
-            web or WebConfig(), lambda: LEDGER, lambda: NOW, registry,
+            web or WebConfig(), lambda: LEDGER, lambda: NOW, registry, AccessMetrics(registry),
             endpoints={}, targets={}, switch=content_switch, labelling=self.labels if asking else None,
         )  # fmt: skip
 

@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.results import NOW
 from tests.web_results import evaluations, interaction, result
 from tracescore.model import Item, Message, Score, Unscored
 from tracescore.web.recent import LONGEST_TEXT, MOST_TEXTS, RESULT_BUDGET, Recent, means, scored, shorten, worst
 
 
 def test_the_oldest_result_goes_when_there_are_too_many() -> None:
-    recent = Recent(3)
+    recent = Recent(3, lambda: NOW)
     for number in range(5):
         recent.add(result(trace_id=f"{number:032x}"))
     assert [kept.interaction.trace_id for kept in recent.results()] == [f"{n:032x}" for n in (4, 3, 2)]
@@ -20,21 +21,21 @@ def test_the_oldest_result_goes_when_there_are_too_many() -> None:
 
 
 def test_a_result_delivered_again_counts_once_and_replaces_its_former_self() -> None:
-    recent = Recent(3)
+    recent = Recent(3, lambda: NOW)
     recent.add(result(evaluations(0.2)))
     recent.add(result(evaluations(0.7)))
     assert [mean.value for mean in means(scored(recent.results(), "answer_relevancy"))] == [0.7]
 
 
 def test_a_result_delivered_again_is_the_newest() -> None:
-    recent = Recent(3)
+    recent = Recent(3, lambda: NOW)
     for trace_id in ("a" * 32, "b" * 32, "a" * 32):
         recent.add(result(trace_id=trace_id))
     assert [kept.interaction.trace_id[0] for kept in recent.results()] == ["a", "b"]
 
 
 def test_results_of_two_judges_of_one_interaction_are_both_kept() -> None:
-    recent = Recent(3)
+    recent = Recent(3, lambda: NOW)
     recent.add(result(judge="a"))
     recent.add(result(judge="b"))
     assert len(recent) == 2
@@ -113,3 +114,12 @@ def test_the_worst_come_first(most: int, expected: list[float]) -> None:
 def test_attributes_are_not_kept() -> None:
     told = result(attributes={"http.request.body": "x" * 1_000_000})
     assert shorten(told).result.interaction == interaction(attributes={})
+
+
+def test_results_older_than_they_may_be_kept_leave_the_page() -> None:
+    now = NOW
+    recent = Recent(10, lambda: now, age=60.0)
+    recent.add(result(trace_id="1" * 32))
+    assert len(recent.results()) == 1
+    now += 61.0
+    assert recent.of_trace("1" * 32) == recent.results() == []

@@ -22,20 +22,19 @@ from __future__ import annotations
 
 import heapq
 from array import array
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Collection, Sequence
 from itertools import islice
-from typing import get_args
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Gauge
 
 from tracescore.assembly.held import NEVER, HeldTrace, log_number, number
 from tracescore.assembly.markers import patterns
 from tracescore.assembly.memory import Memory, contains
+from tracescore.assembly.metrics import AssemblyMetrics
 from tracescore.config import AssemblyConfig
 from tracescore.model import Clock, ClosedBy, RawLog, RawSpan, RawTrace
 
-CLOSED_BY: tuple[ClosedBy, ...] = get_args(ClosedBy)
 _AT_ONCE = 500
 """Traces that are closed, or let go, before everybody else has a turn: some milliseconds."""
 
@@ -52,7 +51,7 @@ class Assembly:
     ) -> None:
         self._settings, self._patterns, self._clock = settings, patterns(markers), clock
         self._gone: list[tuple[bytes, array[int]]] = []
-        self._metrics = _Metrics(registry)
+        self._metrics = AssemblyMetrics(registry)
         self._open: dict[bytes, HeldTrace] = {}
         self._closed: OrderedDict[bytes, HeldTrace] = OrderedDict()  # in order of closing
         self._memory = Memory(settings.max_held // 8, self._metrics.evictions["ids"])
@@ -61,6 +60,7 @@ class Assembly:
         """Whether the last call of `due` or `flush` left something that is ready."""
         self._heap: list[tuple[float, bytes]] = []  # when to look at an open trace
         self._open_bytes = self._closed_bytes = 0
+        self._bytes_of = Counter[str]()  # of the open ones, by sender
         for name, meaning, read in (
             ("open_traces", "Traces that wait for more spans.", lambda: len(self._open)),
             (
@@ -87,13 +87,18 @@ class Assembly:
         """Whether more may come: the open traces are within the budget."""
         return self._open_bytes < self._settings.max_held
 
+    def fair(self, sender: str) -> bool:
+        """Whether more may come from this sender: from half of the budget on none holds more than half of it."""
+        half = self._settings.max_held // 2
+        return self._open_bytes < half or self._bytes_of[sender] < half or not sender
+
     def marked(self, span: RawSpan) -> bool:
         """Whether a GenAI convention left a marker on the span or its scope."""
         return not self._patterns or any(each.search(span.span) or each.search(span.scope) for each in self._patterns)
 
-    def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> None:
-        """Adds pieces. Never refuses: the caller asks for `room` before it acknowledges them."""
-        self._metrics.count_pieces(len(spans), len(logs), *self._add_pieces(spans, logs, self._clock()))
+    def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], sender: str = "") -> None:
+        """Adds pieces. Never refuses: the caller asks for `room` and `fair` before it acknowledges them."""
+        self._metrics.count_pieces(len(spans), len(logs), *self._add_pieces(spans, logs, self._clock(), sender))
 
     def resume(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], at: float) -> None:
         """Adds pieces that an earlier process took `at` (Unix seconds), counted them and closed no trace with them.
@@ -114,7 +119,9 @@ class Assembly:
         """Remembers the pieces of a trace that an earlier process let go `at`; oldest traces first."""
         self._memory.resume(trace_id, ids, min(at, self._clock()))
 
-    def _add_pieces(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float) -> tuple[int, int]:
+    def _add_pieces(
+        self, spans: Sequence[RawSpan], logs: Sequence[RawLog], now: float, sender: str = ""
+    ) -> tuple[int, int]:
         """Adds pieces; how many of the spans and of the log records were new."""
         new_spans = new_logs = 0
         traces: dict[bytes, tuple[list[RawSpan], list[RawLog]]] = {}
@@ -123,7 +130,7 @@ class Assembly:
         for log in logs:
             traces.setdefault(log.trace_id, ([], []))[1].append(log)
         for trace_id, pieces in traces.items():
-            held = self._open.get(trace_id) or self._closed.get(trace_id) or HeldTrace(trace_id)
+            held = self._open.get(trace_id) or self._closed.get(trace_id) or HeldTrace(trace_id, sender)
             size, fresh, lines = held.size, held.fresh, len(held.logs)
             held.marked = held.marked or self._has_marker(*pieces)
             if self._add(held, *pieces):
@@ -168,6 +175,23 @@ class Assembly:
         gone, self._gone = self._gone, []
         return gone
 
+    def held(self) -> list[RawTrace]:
+        """All traces whose spans are here, open or lately closed."""
+        return [each.trace("shutdown") for each in (*self._open.values(), *self._closed.values())]
+
+    def erase(self, trace_ids: Collection[bytes]) -> None:
+        """Drops all spans of these traces, unread; they count as evicted."""
+        now = self._clock()
+        for trace_id in trace_ids:
+            held = self._open.get(trace_id)
+            if held is not None:
+                held.marked = False
+                self._close(held, "evicted", now)
+            closed = self._closed.pop(trace_id, None)
+            if closed is not None:
+                self._closed_bytes -= closed.size
+                self._memory.add(closed, now)
+
     def flush(self) -> list[RawTrace]:
         """Closes some of what is open, as at shutdown, and returns it; `behind` tells whether there is more."""
         now = self._clock()
@@ -191,19 +215,26 @@ class Assembly:
     def _keep_open(self, held: HeldTrace, size: int, now: float) -> None:
         """Puts a trace that got news among the open ones; `size` is what it had before."""
         if held.trace_id in self._open:
-            self._open_bytes += held.size - size
+            self._grow(held, held.size - size)
         else:
             if self._closed.pop(held.trace_id, None):
                 self._closed_bytes -= size
                 self._metrics.reopened.inc()
             self._open[held.trace_id] = held
-            self._open_bytes += held.size
+            self._grow(held, held.size)
             held.first = now
         held.last = now
         if held.size > self._settings.max_held // 4:
             self._close(held, "evicted", now)
         else:
             self._schedule(held)
+
+    def _grow(self, held: HeldTrace, by: int) -> None:
+        self._open_bytes += by
+        if held.sender:
+            self._bytes_of[held.sender] += by
+            if not self._bytes_of[held.sender]:
+                del self._bytes_of[held.sender]
 
     def _deadline(self, held: HeldTrace) -> tuple[float, ClosedBy]:
         """When the trace is closed if nothing more comes, and as what."""
@@ -224,7 +255,7 @@ class Assembly:
 
     def _close(self, held: HeldTrace, closed_by: ClosedBy, now: float) -> None:
         del self._open[held.trace_id]
-        self._open_bytes -= held.size
+        self._grow(held, -held.size)
         held.scheduled = NEVER
         self._metrics.closed_as(closed_by, held.fresh, held.marked)
         held.fresh = 0
@@ -267,57 +298,3 @@ def assemble(spans: Sequence[RawSpan], logs: Sequence[RawLog]) -> RawTrace:
     for log in logs:
         held.add_log(log)
     return held.trace("complete")
-
-
-class _Metrics:
-    """What the stage counts. At every moment, spans = read + dropped + duplicates + waiting.
-
-    After a restart that holds for all processes together: what one took in, the next may read.
-    """
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        def counter(name: str, meaning: str) -> Counter:
-            return Counter(f"tracescore_assembly_{name}", meaning, registry=registry)
-
-        def counters(name: str, meaning: str, label: str, *values: str) -> dict[str, Counter]:
-            family = Counter(f"tracescore_assembly_{name}", meaning, [label], registry=registry)
-            return {value: family.labels(value) for value in values}
-
-        self._spans = counter("spans", "Spans of admitted traces, duplicates included.")
-        self._logs = counter("log_records", "Log records of admitted traces, duplicates included.")
-        self._duplicate_spans = counter("duplicate_spans", "Spans that arrived before with the same id.")
-        self._duplicate_logs = counter("duplicate_log_records", "Log records that arrived before.")
-        self._read = counter("read_spans", "Spans in traces that were read, each counted once.")
-        self._dropped = counters(
-            "dropped_traces", "Traces closed without being read, by reason.", "reason", "no_marker"
-        )
-        self._dropped_spans = counters("dropped_spans", "Spans in dropped traces, by reason.", "reason", "no_marker")
-        self._closed = counters("closed_traces", "Closed traces, by what closed them.", "closed_by", *CLOSED_BY)
-        self.waiting = Gauge(
-            "tracescore_assembly_waiting_spans", "Spans in open traces, not read yet.", registry=registry
-        )
-        self.reopened = counter("reopened_traces", "Closed traces that late spans opened again.")
-        self.evictions = counters(
-            "evictions",
-            "Closed traces that left memory early because it was full: their spans, or their ids.",
-            "what",
-            *("spans", "ids"),
-        )
-
-    def count_pieces(self, spans: int, logs: int, new_spans: int, new_logs: int) -> None:
-        """Counts pieces that came."""
-        self._spans.inc(spans)
-        self._duplicate_spans.inc(spans - new_spans)
-        self.waiting.inc(new_spans)
-        self._logs.inc(logs)
-        self._duplicate_logs.inc(logs - new_logs)
-
-    def closed_as(self, closed_by: ClosedBy, fresh: int, marked: bool) -> None:
-        """Counts a trace that was closed, and its spans that had not been counted as read or dropped."""
-        self._closed[closed_by].inc()
-        self.waiting.dec(fresh)
-        if marked:
-            self._read.inc(fresh)
-        else:
-            self._dropped["no_marker"].inc()
-            self._dropped_spans["no_marker"].inc(fresh)

@@ -20,11 +20,12 @@ class HeldTrace:
 
     __slots__ = (
         "children", "closed_at", "first", "fresh", "last", "logs", "marked", "missing", "resource", "roots",
-        "scheduled", "size", "spans", "trace_id",
+        "scheduled", "sender", "size", "spans", "trace_id",
     )  # fmt: skip
 
-    def __init__(self, trace_id: bytes) -> None:
+    def __init__(self, trace_id: bytes, sender: str = "") -> None:
         self.trace_id = trace_id
+        self.sender = sender  # whose first piece it was
         self.spans: dict[bytes, RawSpan] = {}
         self.logs: dict[RawLog, None] = {}
         self.children: dict[bytes, int] = {}  # spans by the parent they name

@@ -67,7 +67,7 @@ class Labelling(Continuing):
     def open(self) -> None:
         """Opens the file; UsageError when it cannot be used."""
         self._store = LabelStore(self._settings.path)
-        self._decided, self._waiting = self._store.decided(), self._store.count_waiting()
+        self._decided, self._waiting = _counted(self._store)
 
     async def close(self) -> None:
         """Closes the file."""
@@ -86,6 +86,12 @@ class Labelling(Continuing):
             days[day] = days.get(day, WeightedSums()).plus(score.value, result.interaction.weight)
         if scores and self._drawn(result.interaction.trace_id):
             await self._let_wait(_draw(result, scores, self._settings.ratio))
+
+    async def forget_traces(self, trace_ids: frozenset[str]) -> int:
+        """Forgets the answers of these traces, and what people said of them."""
+        erased = await self._on_disk(LabelStore.erase, trace_ids)
+        self._decided, self._waiting = await self._on_disk(_counted)
+        return erased
 
     async def _let_wait(self, drawn: Drawn) -> None:
         await self._on_disk(LabelStore.draw, drawn, self._settings.max_waiting)
@@ -210,6 +216,10 @@ def build_labelling(config: Config, registry: CollectorRegistry, clock: Clock) -
     """What asks people for labels; None where the configuration names no file for them."""
     labels = config.drift.labels
     return Labelling(registry, labels, config.sampling.salt, clock) if labels else None
+
+
+def _counted(store: LabelStore) -> tuple[list[Drawn], int]:
+    return store.decided(), store.count_waiting()
 
 
 def _ended(result: Result) -> float:

@@ -107,6 +107,13 @@ class LabelStore:
         """All answers that people have decided on, the oldest first."""
         return self._rows("WHERE told IS NULL ORDER BY at")
 
+    def erase(self, trace_ids: frozenset[str]) -> int:
+        """Deletes the answers of these traces, and their labels, from the file and its log; how many there were."""
+        where = "WHERE json_extract(facts, '$.trace_id') = ?"
+        deleted = sum(self._db.execute(f"DELETE FROM answers {where}", (each,)).rowcount for each in trace_ids)  # noqa: S608
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return deleted
+
     def count_waiting(self) -> int:
         """How many wait."""
         return int(self._db.execute("SELECT count(*) FROM answers WHERE told IS NOT NULL").fetchone()[0])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracescore.cli.options import AsJson, ConfigPath, configured, print_json
-from tracescore.cli.page_client import address, fetch
+from tracescore.cli.page_client import address, fetch, trusting
 
 if TYPE_CHECKING:
     from tracescore.cli.doctor_checks import Finding
@@ -51,10 +51,14 @@ def _examined(config: Config, metrics: str | None) -> Iterator[Finding]:
     """The findings; only one where no service answers."""
     from tracescore.cli.doctor_checks import Exposition, Finding, findings
 
-    base = address(config.exporters.prometheus, metrics, "--metrics", "exporters.prometheus.listen")
+    listener = config.exporters.prometheus
+    base = address(listener, metrics, "--metrics", "exporters.prometheus.listen")
     try:
-        ready = fetch(f"{base}/-/ready")
-        text = fetch(f"{base}/metrics")
+        tls = trusting(listener.tls, known=metrics is not None) if base.startswith("https:") else None
+        secret = next(iter(listener.tokens.values()), None)
+        token = secret.read("exporters.prometheus.tokens").split()[0] if secret else ""
+        ready = fetch(f"{base}/-/ready", tls=tls)
+        text = fetch(f"{base}/metrics", token, tls)
         reading = Exposition(text.body.decode())
     except (OSError, ValueError, HTTPException) as error:
         fix = "start it with tracescore serve, or say where its metrics are with --metrics URL"

@@ -20,12 +20,13 @@ from tracescore.gold.runner import GoldRunner
 from tracescore.gold.trace_ids import GoldTraceIds
 from tracescore.judge.operations import Judge
 from tracescore.model import Interaction, RawLog, RawSpan, Result
-from tracescore.net.listener import bind, serving
+from tracescore.net.access import AccessMetrics
+from tracescore.net.connections import ConnectionMetrics
+from tracescore.net.listener import bind
 from tracescore.net.wire import Withheld
 from tracescore.pipeline.trace_reader import TraceReader, build_assembly
-from tracescore.receiver.grpc import serving_grpc
-from tracescore.receiver.http import HttpReceiver
 from tracescore.receiver.intake import Intake
+from tracescore.receiver.listening import Receiver
 from tracescore.redaction import Redactor
 
 _LOOK_EVERY = 0.1
@@ -87,21 +88,27 @@ class _Traces:
         registry = CollectorRegistry()
         self._reader = TraceReader(config.interactions)
         self._assembly = build_assembly(config, registry, time.time)
-        self._intake = Intake(config.receiver, self, self._admits, registry)
+        intake = Intake(config.receiver, self, self._admits, registry)
+        self._receiver = Receiver(config.receiver, intake, ConnectionMetrics(registry), AccessMetrics(registry))
         self.own, self.others = anyio.Event(), anyio.Event()
 
     def room(self) -> bool:
         """See `Sink`."""
         return self._assembly.room()
 
+    def fair(self, sender: str) -> bool:
+        """See `Sink`."""
+        return self._assembly.fair(sender)
+
     async def take(
         self,
         spans: Sequence[RawSpan],
         logs: Sequence[RawLog],
         withheld: Sequence[Withheld] = (),  # noqa: ARG002 - nothing is, where nothing is passed on
+        sender: str = "",
     ) -> None:
         """See `Sink`."""
-        self._assembly.take(spans, logs)
+        self._assembly.take(spans, logs, sender)
 
     def _admits(self, trace_id: bytes) -> bool:
         known = self._trace_ids.is_gold(trace_id)
@@ -111,13 +118,8 @@ class _Traces:
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
         """While the block runs; ListenError when an address is taken, as by a service that runs."""
-        receiver = self._config.receiver
-        http = bind(receiver.http.listen, "receiver.http.listen")
-        async with (
-            serving(HttpReceiver(self._intake), http),
-            serving_grpc(self._intake, receiver.grpc.listen),
-            anyio.create_task_group() as tasks,
-        ):
+        http = bind(self._config.receiver.http.listen, "receiver.http.listen")
+        async with self._receiver.serving(http), anyio.create_task_group() as tasks:
             tasks.start_soon(self._read)
             yield
             tasks.cancel_scope.cancel()

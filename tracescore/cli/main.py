@@ -17,12 +17,14 @@ from tracescore.cli.calibrate import calibrate
 from tracescore.cli.check import check
 from tracescore.cli.demo import demo
 from tracescore.cli.doctor import doctor
+from tracescore.cli.erase import erase
 from tracescore.cli.gold import gold
 from tracescore.cli.inspect import inspect
 from tracescore.cli.labels import labels
 from tracescore.cli.running import error_of_ours
 from tracescore.cli.score import score
 from tracescore.cli.serve import serve
+from tracescore.cli.spool import spool
 from tracescore.errors import ConfigError, TracescoreError
 
 app = typer.Typer(
@@ -41,10 +43,12 @@ for command in (
     anchors,
     labels,
     calibrate,
+    erase,
     demo,
 ):  # in the order of the help
     app.command()(command)
 app.add_typer(gold, name="gold")
+app.add_typer(spool, name="spool")
 
 
 @app.callback(invoke_without_command=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -14,7 +15,7 @@ import typer
 from tracescore.errors import UsageError
 
 if TYPE_CHECKING:
-    from tracescore.config import WebConfig
+    from tracescore.config import TlsConfig, WebConfig
 
 _SECONDS = 10
 
@@ -25,6 +26,11 @@ class Listens(Protocol):
     @property
     def listen(self) -> str:
         """HOST:PORT."""
+        ...
+
+    @property
+    def tls(self) -> TlsConfig | None:
+        """Its certificate, where it has one."""
         ...
 
 
@@ -49,7 +55,8 @@ def address(settings: Listens, page: str | None, option: str = "--page", setting
     if port == 0:
         raise UsageError(f"{setting} is any free port: say where it is with {option} URL")
     host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - where all addresses listen, this does
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+    scheme = "http" if settings.tls is None else "https"
+    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
 
 
 def ask(settings: WebConfig, page: str | None, path: str, body: Mapping[str, Any] | None = None) -> Any:
@@ -60,11 +67,13 @@ def ask(settings: WebConfig, page: str | None, path: str, body: Mapping[str, Any
     """
     base = address(settings, page)
     headers = {"x-tracescore": "1", "content-type": "application/json"}
-    if settings.token is not None:
-        headers["authorization"] = f"Bearer {settings.token.read('web.token')}"
+    token = _token(settings)
+    if token:
+        headers["authorization"] = f"Bearer {token}"
     data = None if body is None else json.dumps(body)
     try:
-        status, content = _answer("POST" if body is not None else "GET", f"{base}{path}", data, headers)
+        tls = trusting(settings.tls, known=page is not None) if base.startswith("https:") else None
+        status, content = _answer("POST" if body is not None else "GET", f"{base}{path}", data, headers, tls)
         if status == HTTPStatus.OK:
             return json.loads(content)
     except (OSError, ValueError, HTTPException) as error:
@@ -74,9 +83,39 @@ def ask(settings: WebConfig, page: str | None, path: str, body: Mapping[str, Any
     raise UsageError(f"{base}: {_reason(status, content)}")
 
 
-def _answer(method: str, url: str, body: str | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    scheme, host, path, query, _ = urlsplit(url)
-    connection = (HTTPSConnection if scheme == "https" else HTTPConnection)(host, timeout=_SECONDS)
+def _token(settings: WebConfig) -> str:
+    """The token that may most: `web.token`, or that of an operator; empty when there is none."""
+    if settings.token is not None:
+        return settings.token.read("web.token").split()[0]
+    order = ("operator", "labeller", "reader")
+    users = sorted(settings.users, key=lambda user: order.index(user.role))
+    tokens = (user.token for user in users if user.token is not None)
+    return next((token.read("web.users.token").split()[0] for token in tokens), "")
+
+
+def trusting(settings: TlsConfig | None, *, known: bool) -> ssl.SSLContext:
+    """Trusts what the system does, and the certificate of the configuration, which is also shown when asked for one.
+
+    That certificate may be for another name than the address of the listener; a URL that was given has to fit.
+    """
+    context = ssl.create_default_context()
+    if settings is not None:
+        context.load_verify_locations(settings.cert)
+        context.load_cert_chain(settings.cert, settings.key)
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.check_hostname = known
+    return context
+
+
+def _answer(
+    method: str, url: str, body: str | None, headers: Mapping[str, str], tls: ssl.SSLContext | None
+) -> tuple[int, bytes]:
+    _, host, path, query, _ = urlsplit(url)
+    connection: HTTPConnection
+    if tls is None:
+        connection = HTTPConnection(host, timeout=_SECONDS)
+    else:
+        connection = HTTPSConnection(host, timeout=_SECONDS, context=tls)
     try:
         connection.request(method, f"{path}?{query}" if query else path, body, headers)
         response = connection.getresponse()
@@ -88,6 +127,8 @@ def _answer(method: str, url: str, body: str | None, headers: Mapping[str, str])
 def _reason(status: int, content: bytes) -> str:
     if status == HTTPStatus.UNAUTHORIZED:
         return "wants its token: name the configuration of the service with -c"
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return "was sent too many wrong tokens from here; wait a minute"
     try:
         return str(json.loads(content)["error"])
     except (ValueError, KeyError, TypeError):
@@ -102,12 +143,13 @@ class Fetched(NamedTuple):
     date: str
 
 
-def fetch(url: str) -> Fetched:
-    """What a listener that needs no token answers to the command line, which names itself. OSError."""
-    scheme, host, path, _, _ = urlsplit(url)
-    connection = (HTTPSConnection if scheme == "https" else HTTPConnection)(host, timeout=_SECONDS)
+def fetch(url: str, token: str = "", tls: ssl.SSLContext | None = None) -> Fetched:
+    """What a listener answers to the command line, which names itself. OSError."""
+    _, host, path, _, _ = urlsplit(url)
+    connection = HTTPSConnection(host, timeout=_SECONDS, context=tls) if tls else HTTPConnection(host, timeout=_SECONDS)
+    authorization = {"authorization": f"Bearer {token}"} if token else {}
     try:
-        connection.request("GET", path, headers={"user-agent": "tracescore-doctor"})
+        connection.request("GET", path, headers={"user-agent": "tracescore-doctor", **authorization})
         response = connection.getresponse()
         return Fetched(response.status, response.read(), response.headers.get("date", ""))
     finally:

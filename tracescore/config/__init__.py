@@ -7,6 +7,7 @@ number that is wrong.
 
 from pydantic import Field
 
+from tracescore.config.access import ListenerConfig, TlsConfig
 from tracescore.config.assembly import AssemblyConfig
 from tracescore.config.drift import BaselineConfig, DriftConfig, LabelsConfig
 from tracescore.config.embedder import (
@@ -33,12 +34,13 @@ from tracescore.config.gold import (
 )
 from tracescore.config.interactions import InteractionsConfig, MappingConfig
 from tracescore.config.judge import EmbeddedJudgeConfig, JudgeConfig, OpenAIJudgeConfig, PriceConfig
-from tracescore.config.receiver import ListenerConfig, ReceiverConfig
+from tracescore.config.receiver import ReceiverConfig, SenderLimitsConfig
 from tracescore.config.redaction import ReadyMade, RedactionConfig
+from tracescore.config.retain import RetainConfig
 from tracescore.config.sampling import DEFAULT_RULE, SamplingConfig, SamplingRuleConfig
 from tracescore.config.spool import SpoolConfig
 from tracescore.config.types import Duration, Section
-from tracescore.config.web import WebConfig
+from tracescore.config.web import Role, UserConfig, WebConfig
 from tracescore.model import LiveMeasure
 
 DEFAULT_MEASURES: tuple[LiveMeasure, ...] = ("answer_relevancy", "completeness", "faithfulness")
@@ -50,6 +52,7 @@ class Config(Section):
 
     receiver: ReceiverConfig = ReceiverConfig()
     spool: SpoolConfig = SpoolConfig()
+    retain: RetainConfig = RetainConfig()
     assembly: AssemblyConfig = AssemblyConfig()
     interactions: InteractionsConfig = InteractionsConfig()
     redaction: RedactionConfig = RedactionConfig()

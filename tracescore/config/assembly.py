@@ -13,4 +13,5 @@ class AssemblyConfig(Section):
     max_wait: Duration = 300.0
     """tracescore reads a trace at the latest this long after its first span."""
     max_held: Size = 256 * 2**20
-    """Memory for the spans of open traces; at the limit tracescore asks senders to come back later."""
+    """Memory for the spans of open traces; at the limit tracescore asks senders to come back later, and from half of it
+    on every sender that holds half itself."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from pydantic import BaseModel
 
 from tracescore.config import Config, ExportersConfig
+from tracescore.config.access import TlsConfig
 from tracescore.config.gold import GoldConfig, GoldTargetConfig, HttpTargetConfig, TraceTargetConfig
 from tracescore.config.types import Secret, host_port, is_loopback, target_of
 from tracescore.errors import UsageError
@@ -33,7 +34,7 @@ def listeners(config: Config) -> dict[str, str]:
 
 def cross_checks(config: Config) -> list[Conflict]:
     """Problems between settings."""
-    checks = (_judging, _listening, _files, _holding, _gold_request, _sending_to_ourselves)
+    checks = (_judging, _listening, _opening, _files, _holding, _gold_request, _sending_to_ourselves)
     return [conflict for check in checks for conflict in check(config)]
 
 
@@ -54,8 +55,25 @@ def _listening(config: Config) -> Iterator[Conflict]:
             what = f"port {port} is already used by {taken[port]}; choose another"
             yield Conflict(path, what, (path, taken[port]))
         taken[port] = path
-    if config.web.token is None and not is_loopback(host_port(config.web.listen)[0]):
-        what = f"required because the page listens on {config.web.listen}, not on loopback"
+
+
+def _opening(config: Config) -> Iterator[Conflict]:
+    """Listeners that other machines reach although nothing asks who they are; metrics hold no user text."""
+    for path, listener in (("receiver.grpc", config.receiver.grpc), ("receiver.http", config.receiver.http)):
+        if listener.exposed and not listener.insecure:
+            what = f"tokens or tls.client_ca required because it listens on {listener.listen}, not on loopback"
+            yield Conflict(path, f"{what}; or insecure: true, where the network keeps others out", (path,))
+    web = config.web
+    unknown = [user.name for user in web.users if user.token is None]
+    if unknown and web.trust_header is None:
+        yield Conflict("web.users", f"{unknown[0]}: token required without web.trust_header", ("web",))
+    if is_loopback(host_port(web.listen)[0]) or web.insecure or (web.tls is not None and web.tls.client_ca is not None):
+        return
+    if web.trust_header is not None:
+        what = f"tls.client_ca required because anybody who reaches {web.listen} could send that header"
+        yield Conflict("web.trust_header", f"{what}; or insecure: true, where the proxy alone does", ("web",))
+    elif web.token is None and not web.users:
+        what = f"required because the page listens on {web.listen}, not on loopback; or web.users, or web.tls.client_ca"
         yield Conflict("web.token", what, ("web.token", "web.listen"))
 
 
@@ -64,6 +82,11 @@ def _files(config: Config) -> Iterator[Conflict]:
     if labels is not None and config.spool.path is None:
         why = "labels must know the judge's epoch and the scores of the same days after a restart, too"
         yield Conflict("drift.labels", f"needs spool.path: {why}", ("drift.labels", "spool.path"))
+    if config.spool.store == "none":
+        keepers = {"drift.labels": labels, "drift.anchors": config.drift.anchors}
+        for path in (path for path, keeps in keepers.items() if keeps is not None):
+            what = "keeps what users wrote on the disk, which spool.store: none is to prevent; leave one of them out"
+            yield Conflict(path, what, (path, "spool.store"))
     taken: dict[str, str] = {}
     for path, file in (
         ("spool.path", config.spool.path),
@@ -89,6 +112,9 @@ def _holding(config: Config) -> Iterator[Conflict]:
     if config.spool.path is None:
         what = f"required by {attach}: hold, or a crash would lose spans"
         yield Conflict("spool.path", what, ("spool.path", attach))
+    if config.spool.store == "none":
+        what = f"all expected with {attach}: hold, or a crash would lose spans; got 'none'"
+        yield Conflict("spool.store", what, ("spool.store", attach))
     idle = config.assembly.idle
     if forward.deadline <= idle:
         what = f"more than assembly.idle ({idle:g}s) and what the judge takes expected; got {forward.deadline:g}s"
@@ -118,15 +144,15 @@ def _holds_question(target: GoldTargetConfig) -> bool:
 
 
 def missing_secrets(settings: BaseModel, *path: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The steps to every secret below `path` that cannot be read, and why."""
+    """The steps to every secret and certificate below `path` that cannot be read, and why."""
     for name, value in settings:
         nested = value.items() if isinstance(value, dict) else [("", value)]
         for key, each in nested:
             steps = (*path, name, key) if key else (*path, name)
-            if isinstance(each, Secret):
+            if isinstance(each, Secret | TlsConfig):
                 where = ".".join(steps)
                 try:
-                    each.read(where)
+                    each.read(where) if isinstance(each, Secret) else each.context(where)
                 except UsageError as error:
                     yield steps, str(error).removeprefix(f"{where}: ")
             elif isinstance(each, BaseModel):

@@ -4,11 +4,12 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from tracescore.config.access import ListenerConfig
 from tracescore.config.types import Address, Duration, Secret, Section, Size, Url, target_of
 
 
-class PrometheusConfig(Section):
-    """The metrics, and the probes beside them."""
+class PrometheusConfig(ListenerConfig):
+    """The metrics, and the probes beside them, which need neither token nor certificate."""
 
     listen: Address = "127.0.0.1:9464"
     """Host and port of `/metrics`, `/-/healthy` and `/-/ready`."""
@@ -56,6 +57,9 @@ class ForwardConfig(Section):
     """Where OTLP/HTTP goes."""
     grpc: Url | None = None
     """Where OTLP/gRPC goes."""
+    headers: dict[str, Secret] = Field(default_factory=dict)
+    """Headers of every request, by the names of their secrets, in place of the sender's own. tracescore never stores
+    what senders are let in by: with `attach: hold` their spans are held only where these replace it."""
     timeout: Duration = 10.0
     """Time for the destination to answer; after it tracescore asks the sender to come back."""
     attach: Literal["span", "hold"] = "span"

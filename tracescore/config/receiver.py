@@ -2,14 +2,17 @@
 
 from pydantic import Field
 
-from tracescore.config.types import Address, Duration, Section, Size
+from tracescore.config.access import ListenerConfig
+from tracescore.config.types import Duration, Section, Size
 
 
-class ListenerConfig(Section):
-    """An address to listen on."""
+class SenderLimitsConfig(Section):
+    """What one sender may send, known by the name of its token or else by its address."""
 
-    listen: Address
-    """Host and port; port 0 takes any free one. A host other than loopback lets other machines send."""
+    requests_per_second: float | None = Field(default=None, gt=0)
+    """Requests of one sender in a second."""
+    bytes_per_second: Size | None = None
+    """Bytes of bodies, as they come, of one sender in a second."""
 
 
 class ReceiverConfig(Section):
@@ -27,3 +30,6 @@ class ReceiverConfig(Section):
     """Most resources and scopes in one request."""
     retry_after: Duration = Field(default=2.0, ge=1.0)
     """How long tracescore asks senders to wait while the spans it holds fill `assembly.max_held` or the spool."""
+    per_sender: SenderLimitsConfig | None = None
+    """Rates beyond which tracescore asks one sender to come back later: one token, or else one address. Behind a
+    collector all are one sender."""

@@ -128,6 +128,7 @@ Url = Annotated[str, AfterValidator(_url)]
 PathBesideFile = Annotated[str, Field(min_length=1), AfterValidator(_beside)]
 """A path; a relative one is meant from the folder of the configuration file."""
 Ratio = Annotated[float, Field(gt=0, le=1)]
+HeaderName = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,64}$")]
 EnvironmentName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 

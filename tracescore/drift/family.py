@@ -8,6 +8,7 @@ that goes away does not make the others more easily alarmed.
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 
 from tracescore.config import SamplingConfig
 from tracescore.config.drift import DriftConfig
@@ -111,7 +112,7 @@ class Family:
             for kind, score in kind_scores(result).items()
             if kind in watched.detectors
         ]
-        for each in self._conversations.take(told, interaction.conversation_id):
+        for each in self._conversations.take(told, _mark(interaction.conversation_id)):
             self._feed(each)
         return True
 
@@ -232,3 +233,8 @@ def _stratum(kind: DetectorKind, result: Result) -> str:
     interaction = result.interaction
     from_prompt = kind.name == "faithfulness" and interaction.context_source == "prompt"
     return f"{interaction.rule} (prompt)" if from_prompt else interaction.rule
+
+
+def _mark(conversation: str) -> str:
+    """What tells conversations apart and stays when one is erased: its id may name a person."""
+    return blake2b(conversation.encode(errors="replace"), digest_size=12).hexdigest() if conversation else ""

@@ -34,8 +34,8 @@ def _beside_forward(forward: ForwardConfig | None) -> OtlpExporterConfig | None:
     if forward is None:
         return None
     if forward.http is not None:
-        return OtlpExporterConfig(endpoint=forward.http, protocol="http")
-    return OtlpExporterConfig(endpoint=forward.grpc or "", protocol="grpc")
+        return OtlpExporterConfig(endpoint=forward.http, protocol="http", headers=forward.headers)
+    return OtlpExporterConfig(endpoint=forward.grpc or "", protocol="grpc", headers=forward.headers)
 
 
 def _phoenix(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:

@@ -51,7 +51,10 @@ class Findings:
 
 
 class GoldRunner:
-    """`evaluate` scores an interaction with its reference; `ready` says whether it can do so now."""
+    """`evaluate` scores an interaction with its reference; `ready` says whether it can do so now.
+
+    Runs older than `texts` seconds lose questions and answers, but for the reference.
+    """
 
     def __init__(
         self,
@@ -62,6 +65,7 @@ class GoldRunner:
         evaluate: Evaluate,
         clock: Clock = time.time,
         ready: Callable[[], bool] = lambda: True,
+        texts: float | None = None,
     ) -> None:
         """ConfigError when the set is broken, UsageError when the target cannot be built."""
         self.settings, self.judge, self.clock = settings, judge, clock
@@ -73,7 +77,7 @@ class GoldRunner:
         self.live = LiveAnswers()
         self._asked: frozenset[str] = frozenset()
         """Answers of the last run, until they are found among the live ones."""
-        self._ready = ready
+        self._ready, self._texts = ready, texts
         self.trace_ids, self._evaluate = trace_ids, evaluate
         self._version: object = None
         self._trouble = ""
@@ -90,6 +94,12 @@ class GoldRunner:
         if comparison is None or latest[0].run.service != service:
             return None
         return comparison.cause(self.settings.tolerance)
+
+    async def forget_traces(self, trace_ids: frozenset[str]) -> int:
+        """Forgets what was asked and answered in these traces."""
+        erased = await anyio.to_thread.run_sync(self.store.erase, trace_ids)
+        self._refresh()
+        return erased
 
     def open(self) -> None:
         """Opens the store and takes up what earlier runs left; UsageError when it cannot be used."""
@@ -242,6 +252,8 @@ class GoldRunner:
         elif run.count("unanswered") == len(run.outcomes):
             self.schedule.unanswered(self.clock())
         self.store.forget(self.name, self.clock() - self.settings.keep, MOST_RELEASES)
+        if self._texts is not None:
+            self.store.forget_texts(self.name, self.clock() - self._texts)
         self._refresh()
         _log.log(logging.INFO if run.state == "done" else logging.ERROR, "%s", summary_line(run, self.settings))
         if run.state == "done" and (cause := self.fell(run.service)):

@@ -71,6 +71,7 @@ class Store:
         with self._lock:
             db = self._memory or sqlite3.connect(str(self.path), timeout=_BUSY, isolation_level=None)
             try:
+                db.execute("PRAGMA secure_delete = ON")
                 db.execute(f"BEGIN {mode}")
                 yield db
                 db.execute("COMMIT")
@@ -137,6 +138,21 @@ class Store:
         """Notes service, release, and when it was seen first (Unix seconds)."""
         with self._begin() as db:
             db.executemany("INSERT OR IGNORE INTO releases VALUES (?, ?, ?)", seen)
+
+    def erase(self, trace_ids: Iterable[str]) -> int:
+        """Deletes the outcomes of these traces, and overwrites them; how many there were."""
+        where = "WHERE json_extract(CAST(content AS TEXT), '$.trace_id') = ?"
+        with self._begin() as db:
+            return sum(db.execute(f"DELETE FROM outcomes {where}", (each,)).rowcount for each in trace_ids)  # noqa: S608
+
+    def forget_texts(self, gold_set: str, before: float) -> None:
+        """Deletes the questions and answers of runs that began earlier, but for those that are the reference."""
+        with self._begin() as db:
+            db.execute(
+                "DELETE FROM outcomes WHERE run IN "
+                "(SELECT id FROM runs WHERE gold_set = ? AND started < ? AND NOT reference)",
+                (gold_set, before),
+            )
 
     def forget(self, gold_set: str, before: float, releases: int) -> None:
         """Deletes runs that began earlier, but for references and the last few, and what is known of old releases.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from prometheus_client import CollectorRegistry
 
 from tracescore.config import Config
+from tracescore.drift.diagnosis import GoldCause
 from tracescore.exporters.prometheus.families import from_zero
 from tracescore.gold.live import LiveAnswers
 from tracescore.gold.run import Evaluate
@@ -22,7 +23,9 @@ def build_gold(
     """With a runner and its series where the configuration has a gold set; see `GoldRunner` for what it needs."""
     runner, salt = None, config.sampling.salt
     if config.gold is not None:
-        runner = GoldRunner(config.gold, config.spool.path, GoldTraceIds(salt), judge, evaluate, clock, ready)
+        runner = GoldRunner(
+            config.gold, config.spool.path, GoldTraceIds(salt), judge, evaluate, clock, ready, config.retain.gold
+        )
         GoldSeries(runner, registry)
     return GoldTraffic(salt, runner, registry)
 
@@ -36,6 +39,10 @@ class GoldTraffic:
         self.live = runner.live if runner is not None else LiveAnswers()
         about = "Traces of gold requests, not counted as live: read as answers, or kept out."
         self._read = from_zero(registry, "tracescore_gold_traces", about, "use", ("answer", "kept_out"))
+
+    def fell(self, population: Sequence[str]) -> GoldCause | None:
+        """Why the newest run found the answers of this service, the first of `population`, less correct, if it did."""
+        return self.runner.fell(population[0]) if self.runner else None
 
     def or_gold(self, admits: Callable[[bytes], bool]) -> Callable[[bytes], bool]:
         """Whether the spans of a trace (16 bytes of id) are wanted: as `admits` says, and all that we caused."""

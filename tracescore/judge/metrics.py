@@ -69,6 +69,10 @@ class Metrics:
             ["judge", "state"],
             registry=registry,
         )
+        self._from_zero(judge)
+
+    def _from_zero(self, judge: str) -> None:
+        """Every series is there before its first call."""
         for operation in OPERATIONS:
             self.cost.labels(judge, operation)
             self.seconds.labels(judge, operation)

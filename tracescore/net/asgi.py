@@ -30,6 +30,12 @@ def headers_of(scope: Scope) -> dict[str, str]:
     return found
 
 
+def address_of_client(scope: Scope) -> str:
+    """Where a request came from, without its port; empty when that is not known."""
+    client = scope.get("client")
+    return client[0] if client else ""
+
+
 async def respond(send: Send, response: Response, *, with_body: bool = True) -> None:
     """Sends a response; without its body where the request was HEAD."""
     headers = [

@@ -30,6 +30,8 @@ IDLE = 30
 """Seconds between two requests: more than exporters let pass between two batches."""
 UNREAD = 30.0
 """Seconds for which an answer may wait to be read."""
+CERTIFICATE = "tracescore.certificate"
+"""In the ASGI scope: what `SSLSocket.getpeercert` says of a client whose certificate was verified."""
 _LARGEST_HEAD = 2**16
 _MOST_PIPELINED = 32
 """Requests that may wait for the answer to an earlier one of their connection."""
@@ -163,6 +165,9 @@ class Connection(HttpToolsProtocol):
         """The head of a request begins."""
         super().on_message_begin()
         self._begun = True
+        certificate = self.transport.get_extra_info("peercert")
+        if certificate:
+            self.scope[CERTIFICATE] = certificate  # type: ignore[literal-required]
 
     def on_headers_complete(self) -> None:
         """A request begins."""

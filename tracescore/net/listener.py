@@ -21,6 +21,7 @@ from tracescore.config.types import host_port
 from tracescore.errors import ListenError
 from tracescore.net.asgi import App, AsgiMessage, Receive, Response, Scope, Send, respond
 from tracescore.net.connections import IDLE, ConnectionMetrics, Connections, QuietAboutSenders
+from tracescore.net.tls import ServerTls
 
 
 def bind(address: str, setting: str) -> socket.socket:
@@ -60,7 +61,11 @@ class _Server(uvicorn.Server):
 
 @asynccontextmanager
 async def serving(
-    app: App, bound: socket.socket, connections: Connections | None = None, grace: int = 5
+    app: App,
+    bound: socket.socket,
+    connections: Connections | None = None,
+    tls: ServerTls | None = None,
+    grace: int = 5,
 ) -> AsyncIterator[None]:
     """Serves `app` on `bound` while the block runs; requests in flight are answered before it is left.
 
@@ -82,6 +87,8 @@ async def serving(
         server_header=False,
         timeout_graceful_shutdown=grace,
     )
+    config.load()
+    config.ssl = None if tls is None else tls.context
     server = _Server(config)
     logging.getLogger("uvicorn.error").addFilter(_QUIET)
 

@@ -71,9 +71,9 @@ class EvaluatingStage:
 
     async def _publish(self, result: Result) -> None:
         try:
-            async with self._journal.finished(result):
+            async with self._journal.finished(result) as shown:
                 for exporter in self._exporters:
-                    await self._export(exporter, result)
+                    await self._export(exporter, shown)
         except Exception as error:  # noqa: BLE001 - one bad result must not end the stage
             self._defects.count("evaluators", error)
 

@@ -5,7 +5,7 @@ nothing takes effect twice. See `tracescore.spool` for what a commit is without 
 """
 
 import logging
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -35,6 +35,7 @@ from tracescore.spool.changes import (
     TracesRead,
     key_of,
 )
+from tracescore.spool.erasure import Erase, anonymous, digest_of_user
 from tracescore.spool.stored import Stored
 
 _log = logging.getLogger("tracescore.spool")
@@ -77,7 +78,7 @@ class Journal:
     @property
     def durable(self) -> bool:
         """Whether what waits at the end goes on in the next process."""
-        return self._spool.durable
+        return self._spool.keeps_texts
 
     # ---------------------------------------------------------------- the receiver's sink
 
@@ -85,9 +86,15 @@ class Journal:
         """Whether memory and file have room for more."""
         return self._parts.assembly.room() and self._spool.room()
 
-    async def take(self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = ()) -> None:
+    def fair(self, sender: str) -> bool:
+        """Whether this sender holds less than half of what there is room for."""
+        return self._parts.assembly.fair(sender)
+
+    async def take(
+        self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = (), sender: str = ""
+    ) -> None:
         """Takes the pieces of one request; SpoolError when they cannot be kept."""
-        await self._spool.commit(Pieces(spans, logs, self._clock(), withheld))
+        await self._spool.commit(Pieces(spans, logs, self._clock(), withheld, sender))
 
     # ---------------------------------------------------------------- traces
 
@@ -102,7 +109,8 @@ class Journal:
         They are to be read together where they are committed together, and else each for itself.
         """
         assembly = self._parts.assembly
-        traces = assembly.flush() if last and not self.durable else assembly.due()
+        handed_over = self.durable and self._config.spool.hand_over
+        traces = assembly.flush() if last and not handed_over else assembly.due()
         self._note_gone()
         gone, self._gone = self._gone, []
         if self.durable:
@@ -124,28 +132,52 @@ class Journal:
             op = evicted.get(raw.trace_id, closed.op) if raw.closed_by == "evicted" else closed.op
             traces.append(TraceRead(raw.trace_id, op, now, decided))
         if traces or closed.gone:
-            await self._spool.commit(TracesRead(traces, closed.gone, fresh))
+            await self._spool.commit(TracesRead(traces, closed.gone, fresh, list(self._users(fresh))))
+
+    def _users(self, fresh: Sequence[tuple[Interaction, Disposition]]) -> Iterator[tuple[str, bytes]]:
+        """Whose traces they are, so that they are found when somebody asks to be forgotten."""
+        key, salt = self._config.retain.user, self._config.sampling.salt
+        for interaction, _ in fresh:
+            user = interaction.attributes.get(key)
+            if user is not None:
+                yield digest_of_user(salt, str(user)), bytes.fromhex(interaction.trace_id)
 
     # ---------------------------------------------------------------- results
 
     @asynccontextmanager
-    async def finished(self, result: Result) -> AsyncIterator[None]:
-        """Commits the result and counts it; the block shows it to all exporters.
+    async def finished(self, result: Result) -> AsyncIterator[Result]:
+        """Commits the result and counts it; the block shows what it is given to all exporters.
 
         Until the block is left no totals are noted, and none at all once it was cut short: what some figures miss
         is counted by the next process.
         """
         self._note_epoch()
+        if bytes.fromhex(result.interaction.trace_id) in self._parts.erased:
+            result = anonymous(result)  # it was under way when its trace was erased
         await self._spool.commit(Finished(result, [each.name for each in self._delivering]))
         try:
             self._parts.ledger.finished(result)
-            yield
+            yield result
         except anyio.get_cancelled_exc_class():
             self._unpublished += 1
             raise
         finally:
             self._unpublished -= 1
         self._note_delivered()
+
+    @property
+    def has_file(self) -> bool:
+        """Whether there is a spool to look into."""
+        return self._spool.durable
+
+    async def ask(self, change: Change) -> None:
+        """Lets something look into the file, between two changes."""
+        await self._spool.commit(change)
+
+    async def erase(self, change: Erase) -> None:
+        """Takes everything of some traces out of the file and of what is in memory for it."""
+        await self._spool.commit(change)
+        self._note_totals()  # those of the file counted waiting interactions that are gone
 
     def tick(self) -> None:
         """Notes what has happened by itself, and the totals when they are due; lets go what is kept back too long."""
@@ -202,8 +234,8 @@ class Journal:
     def _take_effect(self, change: Change) -> None:
         """What the change does in memory, now that it is on the disk. All others matter to the next process alone."""
         match change:
-            case Pieces(spans, logs, at, withheld):
-                self._parts.assembly.take(spans, logs)
+            case Pieces(spans, logs, at, withheld, sender):
+                self._parts.assembly.take(spans, logs, sender)
                 self._note_gone()
                 if self._parts.hold is not None:
                     self._parts.hold.take(withheld, at)
@@ -212,12 +244,27 @@ class Journal:
                 self._release(change.traces)
             case Finished():
                 self._unpublished += 1
+            case Erase():
+                self._erased(change.known)
+
+    def _erased(self, trace_ids: Collection[bytes]) -> None:
+        parts = self._parts
+        parts.erased.update(trace_ids)
+        parts.assembly.erase(trace_ids)
+        self._note_gone()
+        for interaction in parts.queue.remove(trace_ids):
+            parts.ledger.shed(interaction, self._config.measures, "erased")
+        if parts.hold is not None:
+            for trace_id in trace_ids:
+                parts.hold.read(trace_id, ())
 
     def _count(self, fresh: Sequence[tuple[Interaction, Disposition]]) -> None:
         ledger, measures = self._parts.ledger, self._config.measures
         for interaction, what in fresh:
             ledger.read(interaction)
-            if what == "waiting":
+            if what == "waiting" and bytes.fromhex(interaction.trace_id) in self._parts.erased:
+                ledger.shed(interaction, measures, "erased")  # it was being read meanwhile
+            elif what == "waiting":
                 ledger.started(interaction, measures)
                 self._parts.queue.put(interaction)
             elif what == "queue_full":
@@ -251,9 +298,11 @@ class Journal:
 
     def _note_totals(self) -> None:
         """A result that is committed but not in all figures would be lost to them: then it is tried again later."""
-        if self.durable and not self._unpublished:
+        if self._spool.durable and not self._unpublished:
             now, keep = self._clock(), self._config.web.keep
             figures = totals(self._parts)
-            self._spool.note(Totals(figures, self._spool.applied, now, now - self._config.drift.window, keep))
+            since, retained = now - self._config.drift.window, self._config.retain.spool
+            texts_since = float("-inf") if retained is None else now - retained
+            self._spool.note(Totals(figures, self._spool.applied, now, since, keep, texts_since))
             self._totals_due = now + _TOTALS_EVERY
             self._note_epoch(again=True)  # as the file may have been replaced

@@ -1,6 +1,7 @@
 """Interactions that wait for the judge, bounded by their number and by what their texts take of the memory."""
 
 from collections import deque
+from collections.abc import Collection
 
 import anyio
 from prometheus_client import CollectorRegistry, Gauge
@@ -64,6 +65,19 @@ class Queue:
         interaction = self._queue.popleft()
         self._size -= interaction.size
         return interaction
+
+    def waiting(self) -> list[Interaction]:
+        """All that wait, the next one first."""
+        return list(self._queue)
+
+    def remove(self, trace_ids: Collection[bytes]) -> list[Interaction]:
+        """Takes those of these traces out."""
+        removed = [each for each in self._queue if bytes.fromhex(each.trace_id) in trace_ids]
+        if removed:
+            gone = {id(each) for each in removed}
+            self._queue = deque(each for each in self._queue if id(each) not in gone)
+            self._size -= sum(each.size for each in removed)
+        return removed
 
     def close(self) -> None:
         """No more will come; what waits can still be taken."""

@@ -6,7 +6,7 @@ What cannot be taken up costs itself: it is lost, counted and said once, and the
 import dataclasses
 import logging
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import orjson
@@ -41,6 +41,8 @@ class Parts:
     exporters: Sequence[Exporter]
     hold: Hold | None = None
     epochs: Epochs | None = None
+    erased: set[bytes] = field(default_factory=set)
+    """Traces of which nothing more is to be taken in."""
 
     def persisted(self) -> dict[str, Part]:
         """Those whose figures go on, by name."""
@@ -66,6 +68,7 @@ class Recovery:
         What the totals hold is shown to the windows and the page; what was committed after them is counted now, and
         so is everything by a part whose totals cannot be read.
         """
+        self._parts.erased.update(self._stored.erased())
         self._resume_hold()  # first: what is owed may be about a span that is kept back
         self._resume_totals()
         waiting = []

@@ -8,21 +8,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing, asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import cast
+from urllib.parse import unquote
 
 import anyio
 import grpc
 
 from tracescore.errors import ListenError
+from tracescore.net.access import TokenGate
 from tracescore.net.connections import most_connections
 from tracescore.net.listener import bind
 from tracescore.net.otlp_answers import retry_trailers
+from tracescore.net.tls import ServerTls
 from tracescore.net.wire import Envelope
 from tracescore.receiver import responses
 from tracescore.receiver.inflate import inflate
 from tracescore.receiver.intake import PATIENCE, Intake, Relay
 from tracescore.receiver.refusals import Refused, Signal
+from tracescore.receiver.senders import let_in
 
 SERVICES: dict[str, Signal] = {
     "opentelemetry.proto.collector.trace.v1.TraceService": "traces",
@@ -56,10 +61,16 @@ ReadBody = Callable[[AsyncIterator[bytes]], Awaitable[bytes]]
 
 
 @asynccontextmanager
-async def serving_grpc(intake: Intake, address: str, patience: float = PATIENCE) -> AsyncIterator[str]:
+async def serving_grpc(
+    intake: Intake,
+    address: str,
+    patience: float = PATIENCE,
+    gate: TokenGate | None = None,
+    tls: ServerTls | None = None,
+) -> AsyncIterator[str]:
     """Serves on `address` while the block runs and yields the address really bound.
 
-    A message must have come in within `patience` seconds.
+    A message must have come in within `patience` seconds. `gate` says who gets in; without one everybody does.
     Requests in flight are answered before the block is left. ListenError when the address is taken or not ours.
     """
     options = [
@@ -72,12 +83,16 @@ async def serving_grpc(intake: Intake, address: str, patience: float = PATIENCE)
     for service, signal in SERVICES.items():
         read = partial(_read, patience=patience)
         relay, method = intake.relay, f"/{service}/Export"
-        export = _export(intake, signal, read) if relay is None else _pass_on(intake, relay, signal, method, read)
+        door = _Door(intake, gate)
+        export = _export(door, signal, read) if relay is None else _pass_on(door, relay, signal, method, read)
         handler = grpc.stream_unary_rpc_method_handler(export)
         server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(service, {"Export": handler})])
     bind(address, _SETTING).close()  # says what is wrong; gRPC itself only says that something is
     try:
-        port = server.add_insecure_port(address)
+        if tls is None:
+            port = server.add_insecure_port(address)
+        else:
+            port = server.add_secure_port(address, tls.grpc_credentials())
     except RuntimeError:
         raise ListenError(f"{_SETTING}: cannot listen on {address}; set another address") from None
     with anyio.CancelScope(shield=True):  # a start that is cancelled half-way leaves gRPC in a state it cannot leave
@@ -89,17 +104,45 @@ async def serving_grpc(intake: Intake, address: str, patience: float = PATIENCE)
             await server.stop(_GRACE)
 
 
-def _export(intake: Intake, signal: Signal, read: ReadBody) -> Export:
+@dataclass(frozen=True, slots=True)
+class _Door:
+    """Behind it is the intake."""
+
+    intake: Intake
+    gate: TokenGate | None
+
+    async def read(self, read: ReadBody, messages: AsyncIterator[bytes], context: Context) -> tuple[str, bytes]:
+        """Who sends, and the message; raises Refused."""
+        given = (str(value) for key, value in context.invocation_metadata() or () if key == "authorization")
+        sender = let_in(self.gate, next(given, ""), _address(context.peer()))
+        self.intake.senders.asks(sender)
+        body = await read(messages)
+        self.intake.senders.sent(sender, len(body))
+        return sender, body
+
+    def theirs(self, metadata: Iterable[tuple[str, str | bytes]]) -> tuple[tuple[str, str | bytes], ...]:
+        """The metadata of a request but the token that was meant for us."""
+        ours = self.gate is not None and self.gate.guarded
+        return tuple(each for each in metadata if not (ours and each[0] == "authorization"))
+
+
+def _address(peer: str) -> str:
+    """The address in what gRPC says of a peer: `ipv4:127.0.0.1:4711`, `ipv6:%5B::1%5D:4711`."""
+    return unquote(peer.partition(":")[2]).rpartition(":")[0].strip("[]")
+
+
+def _export(door: _Door, signal: Signal, read: ReadBody) -> Export:
     """The handler of a signal's Export.
 
     To gRPC its request is a stream, which looks the same on the wire, so that a message has to come in time: one of a
     unary method is waited for without end.
     """
+    intake = door.intake
 
     async def export(messages: AsyncIterator[bytes], context: Context) -> bytes:
         try:
-            body = await read(messages)
-            rejected = await intake.accept("grpc", signal, body, _encoding(body))
+            sender, body = await door.read(read, messages, context)
+            rejected = await intake.accept("grpc", signal, body, _encoding(body), sender=sender)
         except Refused as refused:
             return _refuse(intake, context, refused)
         return responses.exported(signal, rejected)
@@ -107,24 +150,25 @@ def _export(intake: Intake, signal: Signal, read: ReadBody) -> Export:
     return export
 
 
-def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: ReadBody) -> Export:
+def _pass_on(door: _Door, relay: Relay, signal: Signal, method: str, read: ReadBody) -> Export:
     """Answers with what the destination answers to the same message with the same metadata."""
+    intake = door.intake
 
     async def export(messages: AsyncIterator[bytes], context: Context) -> bytes:
         if not relay.over_grpc:
             return _refuse(intake, context, Refused("no_destination", "exporters.forward.grpc is not set; use HTTP"))
         try:
-            body = await read(messages)
+            sender, body = await door.read(read, messages, context)
             encoding = _encoding(body)
             plain = inflate(body, encoding, intake.max_request)
         except Refused as refused:
             return _refuse(intake, context, refused)
-        metadata = context.invocation_metadata() or ()
+        metadata = door.theirs(context.invocation_metadata() or ())
         send = partial(relay.send_grpc, method, metadata, gzip=bool(encoding), remaining=context.time_remaining())
         envelope = Envelope("grpc", method, _as_bytes(metadata), json=False, encoding=encoding)
         try:
-            with intake.loops.passage(signal, plain) as passage:
-                code, message, trailers, reply = await _passed_on(intake, send, signal, envelope, plain)
+            with intake.loops.passage(signal, envelope._replace(encoding=""), plain) as passage:
+                code, message, trailers, reply = await _passed_on(intake, send, signal, envelope, plain, sender)
                 passage.taken = code is grpc.StatusCode.OK
         except Refused as refused:
             return _refuse(intake, context, refused)
@@ -138,11 +182,16 @@ def _pass_on(intake: Intake, relay: Relay, signal: Signal, method: str, read: Re
 
 
 async def _passed_on(
-    intake: Intake, send: Callable[[bytes], Awaitable[_Answer]], signal: Signal, envelope: Envelope, plain: bytes
+    intake: Intake,
+    send: Callable[[bytes], Awaitable[_Answer]],
+    signal: Signal,
+    envelope: Envelope,
+    plain: bytes,
+    sender: str,
 ) -> _Answer:
     if intake.hold is None or signal != "traces":
-        return await intake.accept_beside(partial(send, plain), "grpc", signal, plain)
-    rest = await intake.hold_back(intake.hold, envelope, plain)
+        return await intake.accept_beside(partial(send, plain), "grpc", signal, plain, sender=sender)
+    rest = await intake.hold_back(intake.hold, envelope, plain, sender=sender)
     if rest is None:
         return grpc.StatusCode.OK, "", (), responses.exported(signal, 0)
     return await send(rest)

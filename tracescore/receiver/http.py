@@ -10,11 +10,13 @@ from http import HTTPStatus
 import anyio
 from grpc import StatusCode
 
-from tracescore.net.asgi import Receive, Response, Scope, Send, headers_of, respond
+from tracescore.net.access import TokenGate
+from tracescore.net.asgi import Receive, Response, Scope, Send, address_of_client, headers_of, respond
 from tracescore.net.wire import Envelope
 from tracescore.receiver import responses
 from tracescore.receiver.intake import BODIES_IN_FLIGHT, PATIENCE, Intake, Relay
 from tracescore.receiver.refusals import Refused, Signal, crowded, too_large
+from tracescore.receiver.senders import let_in
 
 _SIGNALS: dict[str, Signal] = {"/v1/traces": "traces", "/v1/logs": "logs", "/v1/metrics": "metrics"}
 _PROTOBUF, _JSON = "application/x-protobuf", "application/json"
@@ -28,11 +30,11 @@ _HERE = (
 class HttpReceiver:
     """The ASGI app. Keeps no body in memory where the headers tell enough to refuse it.
 
-    A body must have come in within `patience` seconds.
+    A body must have come in within `patience` seconds. `gate` says who gets in; without one everybody does.
     """
 
-    def __init__(self, intake: Intake, patience: float = PATIENCE) -> None:
-        self._intake, self._patience = intake, patience
+    def __init__(self, intake: Intake, patience: float = PATIENCE, gate: TokenGate | None = None) -> None:
+        self._intake, self._patience, self._gate = intake, patience, gate
         self._in_flight = 0  # bytes of bodies that are being read
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,10 +49,13 @@ class HttpReceiver:
             response = _told(HTTPStatus.METHOD_NOT_ALLOWED, StatusCode.UNIMPLEMENTED, media_type, ("allow", "POST"))
         else:
             try:
+                sender = let_in(self._gate, headers.get("authorization", ""), address_of_client(scope))
+                self._intake.senders.asks(sender)
                 if self._intake.relay is not None:
-                    await _send_on(send, *await self._pass_on(self._intake.relay, signal, scope, headers, receive))
+                    answer = await self._pass_on(self._intake.relay, signal, scope, headers, receive, sender)
+                    await _send_on(send, *answer)
                     return
-                rejected = await self._export(signal, media_type, headers, receive)
+                rejected = await self._export(signal, media_type, headers, receive, sender)
             except Refused as refused:
                 self._intake.count_refused("http", refused.reason)
                 if refused.reason == "disconnected":
@@ -60,61 +65,73 @@ class HttpReceiver:
                 response = _response(HTTPStatus.OK, responses.exported(signal, rejected, json), json)
         await respond(send, response)
 
-    async def _export(self, signal: Signal, media_type: str, headers: Mapping[str, str], receive: Receive) -> int:
+    async def _export(
+        self, signal: Signal, media_type: str, headers: Mapping[str, str], receive: Receive, sender: str
+    ) -> int:
         """Takes in a request and returns how many of its pieces were rejected; raises Refused."""
         if media_type not in (_PROTOBUF, _JSON):
             raise Refused("unsupported_type", f"content type: {_PROTOBUF} or {_JSON} expected")
         if signal != "metrics":
             try:
-                self._intake.check_room()
+                self._intake.check_room(sender)
             except Refused:
                 await self._let_in(receive)
                 raise
-        body = await self._read(headers, receive)
-        return await self._intake.accept("http", signal, body, _encoding(headers), json=media_type == _JSON)
+        body = await self._read(headers, receive, sender)
+        encoding = _encoding(headers)
+        return await self._intake.accept("http", signal, body, encoding, json=media_type == _JSON, sender=sender)
 
     async def _pass_on(
-        self, relay: Relay, signal: Signal, scope: Scope, headers: Mapping[str, str], receive: Receive
+        self, relay: Relay, signal: Signal, scope: Scope, headers: Mapping[str, str], receive: Receive, sender: str
     ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         """What the destination answers to the request as it is, whatever scoring makes of it; raises Refused."""
         if not relay.over_http:
             raise Refused("no_destination", "exporters.forward.http is not set; send over gRPC")
-        body = await self._read(headers, receive)
+        body = await self._read(headers, receive, sender)
         is_json = headers.get("content-type", "").strip().lower().startswith(_JSON)
-        encoding = _encoding(headers)
-        with self._intake.loops.passage(signal, body, encoding, json=is_json) as passage:
-            answer = await self._passed_on(relay, signal, scope, body, is_json, encoding)
+        path = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
+        envelope = Envelope("http", path, self._theirs(scope), is_json, _encoding(headers))
+        with self._intake.loops.passage(signal, envelope, body) as passage:
+            answer = await self._passed_on(relay, signal, envelope, body, sender)
             passage.taken = 200 <= answer[0] < 300
         return answer
 
+    def _theirs(self, scope: Scope) -> tuple[tuple[bytes, bytes], ...]:
+        """The headers of a request but the token that was meant for us."""
+        ours = self._gate is not None and self._gate.guarded
+        return tuple(each for each in scope["headers"] if not (ours and each[0] == b"authorization"))
+
     async def _passed_on(
-        self, relay: Relay, signal: Signal, scope: Scope, body: bytes, is_json: bool, encoding: str
+        self, relay: Relay, signal: Signal, envelope: Envelope, body: bytes, sender: str
     ) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-        path = scope["path"] + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
+        path, headers, is_json, encoding = envelope.target, envelope.headers, envelope.json, envelope.encoding
         if self._intake.hold is not None and signal == "traces":
-            envelope = Envelope("http", path, tuple(scope["headers"]), is_json, encoding)
-            rest = await self._intake.hold_back(self._intake.hold, envelope, body, encoding)
+            rest = await self._intake.hold_back(self._intake.hold, envelope, body, encoding, sender)
             if rest is None:
                 media_type = (b"content-type", (_JSON if is_json else _PROTOBUF).encode())
                 return HTTPStatus.OK, [media_type], responses.exported(signal, 0, is_json)
-            answer = await relay.send_http(path, scope["headers"], rest)
+            answer = await relay.send_http(path, headers, rest)
         else:
-            passing_on = partial(relay.send_http, path, scope["headers"], body)
-            answer = await self._intake.accept_beside(passing_on, "http", signal, body, encoding, json=is_json)
+            passing_on = partial(relay.send_http, path, headers, body)
+            answer = await self._intake.accept_beside(
+                passing_on, "http", signal, body, encoding, json=is_json, sender=sender
+            )
         if answer is None:
             raise Refused("unreachable", "the destination gave no answer; send again later")
         return answer
 
-    async def _read(self, headers: Mapping[str, str], receive: Receive) -> bytes:
+    async def _read(self, headers: Mapping[str, str], receive: Receive, sender: str) -> bytes:
         """The whole body; raises Refused as soon as it is known to be too much, or when it does not come in time."""
         length = headers.get("content-length", "")
         if length.isdecimal() and int(length) > self._intake.max_request:
             raise too_large(self._intake.max_request)
         try:
             with anyio.fail_after(self._patience):
-                return await self._chunks(receive)
+                body = await self._chunks(receive)
         except TimeoutError:
             raise Refused("slow", f"body: all of it expected within {self._patience:g} s; send it again") from None
+        self._intake.senders.sent(sender, len(body))
+        return body
 
     async def _let_in(self, receive: Receive) -> None:
         """Lets a body come in and forgets it: a sender that still writes would see a broken connection, no answer."""
@@ -151,6 +168,10 @@ class HttpReceiver:
             extra.append(("retry-after", str(math.ceil(self._intake.retry_after))))
         if refused.reason == "unsupported_encoding":
             extra.append(("accept-encoding", "gzip, deflate"))
+        if refused.reason == "unauthenticated":
+            extra.append(("www-authenticate", "Bearer"))
+        if refused.reason == "too_many_attempts":
+            extra.append(("retry-after", "60"))
         if refused.reason == "slow":
             extra.append(("connection", "close"))
         return _response(status.http, responses.status(status.grpc, refused.message, json), json, *extra)

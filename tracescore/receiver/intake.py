@@ -28,6 +28,7 @@ from tracescore.otlp.split import Admits, Split, logs_in_steps, traces_in_steps
 from tracescore.receiver.inflate import inflate
 from tracescore.receiver.loops import Loops
 from tracescore.receiver.refusals import RefusalReason, Refused, Signal, Wire, crowded
+from tracescore.receiver.senders import Senders
 from tracescore.runtime import aside, in_slices
 
 _log = logging.getLogger("tracescore.receiver")
@@ -55,12 +56,16 @@ class Sink(Protocol):
         """False when senders must come back later."""
         ...
 
+    def fair(self, sender: str) -> bool:
+        """False when this one must, as it holds half of the room."""
+        ...
+
     def take(
-        self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = ()
+        self, spans: Sequence[RawSpan], logs: Sequence[RawLog], withheld: Sequence[Withheld] = (), sender: str = ""
     ) -> Awaitable[None]:
         """Takes the pieces of one request; it is acknowledged when what this returns was awaited.
 
-        `withheld` are the spans of the request that are kept back.
+        `withheld` are the spans of the request that are kept back; `sender` is empty where nobody knows.
         """
         ...
 
@@ -104,6 +109,10 @@ class SpanHolder(Protocol):
         """Trace id and span id of the spans that are to be kept back: they may get scores, and there is room."""
         ...
 
+    def holds(self, envelope: Envelope) -> bool:
+        """Whether spans of a request that came like this may be kept back."""
+        ...
+
     def withheld(self, envelope: Envelope, alone: Iterable[Alone]) -> list[Withheld]:
         """The spans as they are kept."""
         ...
@@ -134,6 +143,8 @@ class Intake:
         """Bytes of inflated bodies that are being taken in."""
         self._limits = RequestLimits(settings.max_containers, settings.max_spans, settings.max_traces)
         self.loops = Loops(settings.max_request, self._limits)
+        names = frozenset({*settings.grpc.tokens, *settings.http.tokens})
+        self.senders = Senders(settings.per_sender, names, registry)
         self._metrics = _Metrics(registry)
 
     @property
@@ -141,12 +152,16 @@ class Intake:
         """Spans in all accepted requests so far."""
         return self._metrics.spans
 
-    def check_room(self) -> None:
-        """Raises Refused when the held traces fill the budget."""
+    def check_room(self, sender: str = "") -> None:
+        """Raises Refused when the held traces fill the budget, or those of the sender half of it."""
         if not self._sink.room():
             raise Refused("full", f"no room for more traces now; send again in {self.retry_after:g} s")
+        if not self._sink.fair(sender):
+            raise self.senders.refusal(sender, "share")
 
-    async def accept(self, wire: Wire, signal: Signal, body: bytes, encoding: str = "", json: bool = False) -> int:
+    async def accept(
+        self, wire: Wire, signal: Signal, body: bytes, encoding: str = "", json: bool = False, sender: str = ""
+    ) -> int:
         """Takes in one request body and returns how many of its pieces were rejected; raises Refused.
 
         `encoding` is the body's content encoding, empty for none. Metrics are of no use here: they are counted and
@@ -154,11 +169,11 @@ class Intake:
         """
         rejected = 0
         if signal != "metrics":
-            self.check_room()
+            self.check_room(sender)
             plain = inflate(body, encoding, self.max_request)
             with self._working_on(plain):
                 split = await self._split(signal, plain, json)
-                await self._hand_on(split)
+                await self._hand_on(split, (), sender)
             self._metrics.accepted(wire, signal, split)
             rejected = split.rejected
         self._metrics.requests[wire, signal].inc()
@@ -172,22 +187,27 @@ class Intake:
         body: bytes,
         encoding: str = "",
         json: bool = False,
+        sender: str = "",
     ) -> Answered:
         """Passes a request on and takes it in meanwhile; returns what the destination said, once both are done."""
         async with anyio.create_task_group() as both:
-            both.start_soon(self._accept_or_count, wire, signal, body, encoding, json)
+            both.start_soon(self._accept_or_count, wire, signal, body, encoding, json, sender)
             answer = await passing_on()
         return answer  # noqa: RET504 - only after the block is the other one done too
 
-    async def _accept_or_count(self, wire: Wire, signal: Signal, body: bytes, encoding: str, json: bool) -> None:
+    async def _accept_or_count(
+        self, wire: Wire, signal: Signal, body: bytes, encoding: str, json: bool, sender: str
+    ) -> None:
         for _ in range(_LEAVING):
             await anyio.lowlevel.checkpoint()
         try:
-            await self.accept(wire, signal, body, encoding, json)
+            await self.accept(wire, signal, body, encoding, json, sender)
         except Refused as refused:
             self._metrics.unscored[wire, refused.reason].inc()
 
-    async def hold_back(self, hold: SpanHolder, envelope: Envelope, body: bytes, encoding: str = "") -> bytes | None:
+    async def hold_back(
+        self, hold: SpanHolder, envelope: Envelope, body: bytes, encoding: str = "", sender: str = ""
+    ) -> bytes | None:
         """Takes a request of traces in and returns what is to be passed on at once, in the encoding of the body.
 
         None when `hold` has kept all of it back, the whole body when scoring has no room for it or cannot read it.
@@ -195,16 +215,16 @@ class Intake:
         """
         in_bits = False
         try:
-            self.check_room()
+            self.check_room(sender)
             plain = inflate(body, encoding, self.max_request)
             with self._working_on(plain):
                 split = await self._split("traces", plain, envelope.json)
-                wanted = hold.wanted(split.spans)
+                wanted = hold.wanted(split.spans) if hold.holds(envelope) else ()
                 parting = partial(part, plain, wanted, json=envelope.json)
                 small = not wanted or len(plain) <= _SMALL
                 rest, alone = (plain, []) if not wanted else parting() if small else await aside(parting)
                 in_bits = len(split.spans) > _AT_ONCE
-                await self._hand_on(split, hold.withheld(envelope, alone))
+                await self._hand_on(split, hold.withheld(envelope, alone), sender)
         except Refused as refused:
             if in_bits:
                 raise
@@ -242,14 +262,14 @@ class Intake:
         except DecodeError as error:
             raise Refused("malformed", str(error)) from None
 
-    async def _hand_on(self, split: Split, withheld: Sequence[Withheld] = ()) -> None:
+    async def _hand_on(self, split: Split, withheld: Sequence[Withheld], sender: str) -> None:
         """A failing sink is our trouble, not the sender's: it keeps its data and comes back.
 
         Much is handed on bit by bit. What has been taken when that fails will come again and then change nothing.
         """
         try:
             for spans, records, kept in _bit_by_bit(split, withheld):
-                await self._sink.take(spans, records, kept)  # a variable would keep its error, and that us
+                await self._sink.take(spans, records, kept, sender)  # a variable would keep its error, and that us
         except SpoolError:  # it has said why, once
             raise Refused(
                 "failed", f"tracescore cannot write the spool; send again in {self.retry_after:g} s"

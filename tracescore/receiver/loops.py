@@ -1,17 +1,20 @@
 """Requests that come round again and again: the destination's collector sends to tracescore what it got from it.
 
 Nothing may be added to what is passed on, so a loop is known by the ids of spans: one that is passed on for the third
-time within a minute. A request that the destination did not take does not count, as it is sent again.
+time within a minute for one tenant. Several tenants may send the same spans, as those who share an app do. A request
+that the destination did not take does not count, as it is sent again.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -19,6 +22,7 @@ from google.protobuf.message import DecodeError
 from tracescore.errors import TracescoreError
 from tracescore.model import Clock
 from tracescore.net import wire
+from tracescore.net.wire import Envelope
 from tracescore.otlp.bounds import RequestLimits, check
 from tracescore.otlp.split import Request, SpanIds
 from tracescore.receiver.inflate import inflate
@@ -58,13 +62,16 @@ class Loops:
         self._turned = self._said = float("-inf")
 
     @contextmanager
-    def passage(self, signal: Signal, body: bytes, encoding: str = "", *, json: bool = False) -> Iterator[Passage]:
+    def passage(self, signal: Signal, envelope: Envelope, body: bytes) -> Iterator[Passage]:
         """Counts the spans of a request while it is passed on, and after that if it was taken.
 
-        Refused when one of them comes round.
+        Refused when one of them comes round. `body` is in the encoding of the envelope.
         """
         self._turn()
-        passage = Passage(self._ids(body, encoding, json) if signal == "traces" else [])
+        passage = Passage()
+        if signal == "traces":
+            ids, tenant = self._ids(body, envelope.encoding, envelope.json), _tenant(envelope)
+            passage.ids = [each + tenant for each in ids]
         if any(self._now.get(each, 0) + self._before.get(each, 0) >= _ROUNDS for each in passage.ids):
             self._say()
             raise Refused(
@@ -107,6 +114,16 @@ class Loops:
             return list({each for n, each in enumerate(spans) if n < _FIRST or each[-1:] < _SOME})
         except (TracescoreError, DecodeError, ValueError, TypeError, AttributeError):
             return []
+
+
+_TENANT = re.compile(rb"auth|cookie|key|org|project|team|tenant|token|workspace")
+"""In the names of headers that say whose data it is."""
+
+
+def _tenant(envelope: Envelope) -> bytes:
+    """A few bytes that differ where the headers name another tenant."""
+    named = sorted(b"%b=%b" % (name.lower(), value) for name, value in envelope.headers if _TENANT.search(name.lower()))
+    return blake2b(b"\n".join(named), digest_size=8).digest()
 
 
 _SOME = bytes([256 // _ONE_IN])

@@ -26,6 +26,9 @@ RefusalReason = Literal[
     "unreachable",
     "no_destination",
     "loop",
+    "unauthenticated",
+    "too_many_attempts",
+    "throttled",
 ]
 
 
@@ -60,6 +63,10 @@ REFUSALS: dict[RefusalReason, RefusalStatus] = {
     # Where requests are passed on: nobody answers; the destination takes the other protocol only.
     "unreachable": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
     "no_destination": RefusalStatus(HTTPStatus.NOT_IMPLEMENTED, StatusCode.UNIMPLEMENTED),
+    "unauthenticated": RefusalStatus(HTTPStatus.UNAUTHORIZED, StatusCode.UNAUTHENTICATED),
+    "too_many_attempts": RefusalStatus(HTTPStatus.TOO_MANY_REQUESTS, StatusCode.UNAUTHENTICATED),
+    # One sender is over its share: as `crowded`.
+    "throttled": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.RESOURCE_EXHAUSTED, throttled=True),
     # To come again is what they are refused for.
     "loop": RefusalStatus(HTTPStatus.LOOP_DETECTED, StatusCode.FAILED_PRECONDITION),
 }

@@ -35,6 +35,11 @@ class Spool(Protocol):
         ...
 
     @property
+    def keeps_texts(self) -> bool:
+        """Whether what waits outlives it, with what users wrote."""
+        ...
+
+    @property
     def applied(self) -> int:
         """The number of the latest change that has taken effect."""
         ...
@@ -74,7 +79,7 @@ class Spool(Protocol):
 class MemorySpool:
     """Keeps nothing."""
 
-    durable = False
+    durable = keeps_texts = False
     applied = 0
 
     def open(self) -> None:
@@ -111,4 +116,6 @@ def build_spool(settings: SpoolConfig, registry: CollectorRegistry) -> Spool:
     """The spool that the configuration asks for, not yet open."""
     if settings.path is None:
         return MemorySpool()
-    return FileSpool(Path(settings.path), settings.max_size, registry)
+    if settings.store == "none":
+        _log.info('event=texts_in_memory detail="a restart loses what waits; counters and baselines go on"')
+    return FileSpool(Path(settings.path), settings.max_size, registry, texts=settings.store == "all")

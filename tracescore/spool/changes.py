@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Literal, Protocol
@@ -27,6 +27,7 @@ SPAN, LOG = 0, 1
 
 REMEMBERED_SECONDS = 3600.0
 """How long the ids of finished traces are kept, which is how long the assembly remembers them."""
+KEPT_ERASED = 31 * 86_400.0  # for so long late spans of an erased trace are known for such
 MOST_RESULTS = 100_000
 """Results kept without their texts for the windows, however long these are."""
 _TEXT_SHARE = 4
@@ -38,6 +39,7 @@ class Tables(Protocol):
 
     db: sqlite3.Connection
     max_size: int
+    texts: bool  # whether what users wrote is kept
 
     def origin(self, resource: bytes, scope: bytes) -> tuple[int, bytes]:
         """Number and digest of a resource and scope, which are stored once for many pieces."""
@@ -45,6 +47,10 @@ class Tables(Protocol):
 
     def sweep_origins(self) -> None:
         """Deletes those that no piece has any more, when there may be many."""
+        ...
+
+    def afterwards(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Does something behind this transaction, outside of any; what it raises is lost."""
         ...
 
 
@@ -72,10 +78,13 @@ class Pieces:
     logs: Sequence[RawLog]
     at: float
     withheld: Sequence[Withheld] = ()
+    sender: str = ""  # which is not kept
     refusable: bool = True
 
     def write(self, tables: Tables, op: int) -> None:
         """Adds the pieces; of two different spans with one id both are kept, and the assembly decides."""
+        if not tables.texts:
+            return
         rows = []
         for span in self.spans:
             origin, salt = tables.origin(span.resource, span.scope)
@@ -160,10 +169,15 @@ class TracesRead:
     traces: Sequence[TraceRead]
     gone: Sequence[Gone]
     fresh: Sequence[tuple[Interaction, Disposition]] = ()
+    users: Sequence[tuple[str, bytes]] = ()  # the digest of a user's name, and a trace of theirs
     refusable: bool = False
 
     def write(self, tables: Tables, op: int) -> None:
         """Adds interactions; pieces that nothing needs any more go."""
+        tables.db.executemany(
+            "INSERT OR IGNORE INTO facts VALUES (?, ?, x'')",
+            [(f"user {user} {trace_id.hex()}", op) for user, trace_id in self.users],
+        )
         rows = [
             (trace.trace_id, i.span_id, i.state, i.disposition, i.weight, i.rule, trace.op, op, trace.closed_at)
             for trace in self.traces
@@ -225,7 +239,7 @@ class Finished:
         """Adds the result; the interaction waits no longer."""
         result, interaction = self.result, self.result.interaction
         trace_id = bytes.fromhex(interaction.trace_id)
-        full = encode(result)
+        full = encode(result) if tables.texts else None
         tables.db.execute("INSERT INTO results VALUES (?, ?, ?, ?)", (op, result.ended, encode(brief(result)), full))
         tables.db.executemany(
             "INSERT OR REPLACE INTO owed VALUES (?, ?, ?)", [(name, key_of(result), op) for name in self.owed]
@@ -290,7 +304,8 @@ TOTALS, TOTALS_BEFORE = "totals", "totals before"
 class Totals:
     """What all counters showed when everything up to change `op` had been counted. Time to tidy up, too.
 
-    The newest `keep` results keep their texts; figures of interactions that ended after `since` are kept.
+    The newest `keep` results keep their texts, unless they ended before `texts_since`; figures of interactions that
+    ended after `since` are kept.
     """
 
     value: bytes
@@ -298,6 +313,7 @@ class Totals:
     now: float
     since: float
     keep: int
+    texts_since: float = float("-inf")
     refusable: bool = False
 
     def write(self, tables: Tables, op: int) -> None:
@@ -313,6 +329,12 @@ class Totals:
             " row_number() OVER newest AS place, sum(length(full)) OVER newest AS size FROM results"
             " WHERE full IS NOT NULL WINDOW newest AS (ORDER BY op DESC)) WHERE place > ?2 OR size > ?3)",
             (self.op, self.keep, tables.max_size // _TEXT_SHARE),
+        )
+        db.execute(f"UPDATE results SET full = NULL WHERE {settled} AND at <= ?2", (self.op, self.texts_since))  # noqa: S608
+        db.execute(
+            "DELETE FROM facts WHERE (name LIKE 'user %' AND op < (SELECT min(op) FROM results)) "
+            "OR (name LIKE 'erased %' AND CAST(CAST(value AS TEXT) AS REAL) < ?)",
+            (self.now - KEPT_ERASED,),
         )
         db.execute(
             f"DELETE FROM results WHERE full IS NULL AND {settled} AND (at <= ?2 OR op <= (SELECT op FROM results"  # noqa: S608

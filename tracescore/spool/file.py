@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import shutil
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import chain, count
@@ -27,6 +27,7 @@ _SETTINGS = (
     f"page_size = {_PAGE}",
     "journal_mode = WAL",
     "synchronous = FULL",
+    "secure_delete = FAST",
     "wal_autocheckpoint = 256",  # 4 MiB of log beside the file, so that the two together are about as large as said
 )
 _SWEEP_EVERY = 1_000
@@ -43,12 +44,14 @@ _USABLE: frozenset[Trouble] = frozenset({"full", "io"})
 class File:
     """One open file. Used by one thread at a time; `db` is for reading at the start."""
 
-    def __init__(self, path: Path, max_size: int) -> None:
+    def __init__(self, path: Path, max_size: int, *, texts: bool = True) -> None:
         """Opens or creates the file, readable by its owner alone. A damaged one is moved aside.
+
+        Without `texts` nothing that users wrote is kept in it.
 
         UsageError when it cannot be opened, is in use by another process, or is something else.
         """
-        self.path, self.max_size = path, max_size
+        self.path, self.max_size, self.texts = path, max_size, texts
         self.used = 0
         """Bytes in use; the file may be larger, as it does not shrink."""
         self.was_damaged = False
@@ -57,6 +60,7 @@ class File:
         """Whether the file was shut to be mended and is not open again: then the next write mends it."""
         self._origins: dict[tuple[bytes, bytes], tuple[int, bytes]] = {}
         self._added = 0
+        self._afterwards: list[Callable[[sqlite3.Connection], None]] = []
         try:
             self._open()
         except sqlite.DAMAGED as error:
@@ -78,9 +82,13 @@ class File:
             self.db.execute("COMMIT")
         except BaseException:
             self._origins.clear()  # some may have been of this transaction
+            self._afterwards.clear()
             with suppress(sqlite3.Error):
                 self.db.execute("ROLLBACK")
             raise
+        while self._afterwards:
+            with suppress(sqlite3.Error):
+                self._afterwards.pop()(self.db)
         self._measure()
 
     def origin(self, resource: bytes, scope: bytes) -> tuple[int, bytes]:
@@ -98,6 +106,11 @@ class File:
             self.db.execute("DELETE FROM origins WHERE id NOT IN (SELECT origin FROM pieces)")
             self._origins.clear()
             self._added = 0
+
+    def afterwards(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """See `Tables.afterwards`."""
+        self._origins.clear()  # it may have deleted some
+        self._afterwards.append(work)
 
     def last_op(self) -> int:
         """The highest number of a change that anything is known of."""

@@ -90,6 +90,11 @@ class Stored:
         self._unreadable()
         _log.error('event=spool_unreadable what="%s" detail="%s"', what, detail)
 
+    def erased(self) -> set[bytes]:
+        """Traces of which nothing more is to be taken in."""
+        rows = self._db.execute("SELECT name FROM facts WHERE name LIKE 'erased %'")
+        return {bytes.fromhex(name.rpartition(" ")[2]) for (name,) in rows}
+
     def fact(self, name: str) -> bytes | None:
         """A named value."""
         row = self._db.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()

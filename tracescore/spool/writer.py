@@ -56,8 +56,8 @@ class FileSpool:
 
     durable = True
 
-    def __init__(self, path: Path, max_size: int, registry: CollectorRegistry) -> None:
-        self.applied = 0
+    def __init__(self, path: Path, max_size: int, registry: CollectorRegistry, *, texts: bool = True) -> None:
+        self.applied, self.keeps_texts = 0, texts
         self._path, self._max_size = path, max_size
         self._file: File | None = None
         self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
@@ -74,7 +74,7 @@ class FileSpool:
 
     def open(self) -> Stored:
         """Opens the file and gives what an earlier process left; UsageError when that is not possible."""
-        self._file = file = File(self._path, self._max_size)
+        self._file = file = File(self._path, self._max_size, texts=self.keeps_texts)
         self._metrics.errors["damaged"].inc(file.was_damaged)
         self._metrics.damaged_rows.inc(file.damaged_rows)
         self.applied = self._numbered = file.last_op()

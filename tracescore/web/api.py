@@ -1,13 +1,13 @@
-"""What the command line asks the running service: baselines, and candidates for anchors. JSON in and out.
+"""What the command line asks the running service: baselines, candidates for anchors, the spool. JSON in and out.
 
-Readers of the page may ask. What changes something also needs a header that no form of another site can send,
-and that its scripts can send only after asking, which is refused.
+Readers of the page may ask. What changes something takes an operator, and a header that no form of another site can
+send, and that its scripts can send only after asking, which is refused.
 """
 
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qs
 
 import orjson
@@ -15,50 +15,115 @@ import orjson
 from tracescore.drift.watch import DriftWatch
 from tracescore.model import Result
 from tracescore.net.asgi import Response
+from tracescore.web.guard import Visitor, audit
 from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
 from tracescore.web.recent import Recent, is_cut
 
-PATHS = ("/api/baseline", "/api/anchors", "/api/gold")
+POSTABLE = ("/api/baseline", "/api/gold", "/api/erase", "/api/spool")
+PATHS = (*POSTABLE, "/api/anchors")
 HEADER = "x-tracescore"
 MOST_ANCHORS = 1_000
 CountLive = Callable[[Sequence[str]], int]
 """How many of these answers, by their marks, came in live traces."""
 
 
+class KeptTexts(Protocol):
+    """What is kept of users. ValueError from each: why not."""
+
+    async def erase(self, what: str, value: str) -> Mapping[str, Any]:
+        """Erases a `user`, a `trace` or a `conversation` by its id; the receipt."""
+        ...
+
+    async def look(self) -> Mapping[str, Any]:
+        """What is in the spool."""
+        ...
+
+    async def back_up(self, path: str) -> Mapping[str, Any]:
+        """Copies it to a new file."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Informants:
-    """Who knows the answers: what watches for changes, if anything does, the latest results, the traffic seen."""
+    """Who knows the answers: what watches for drops, the latest results, the traffic seen, and what keeps texts."""
 
     changes: DriftWatch | None
     recent: Recent
     live: CountLive
+    kept: Callable[[], KeptTexts | None]
 
 
-async def answer(request: Request, asked: Informants) -> Response:
-    """The answer to a request whose token has been checked."""
-    if request.path == "/api/anchors":
-        return _anchors(request.query, asked.recent)
-    if request.path == "/api/gold":
-        return await _posted(request, lambda given: _counted(given, asked.live))
-    changes = asked.changes
-    if changes is None:
-        return refused(409, "this process does not look for drops: drift.detector is false")
-    if request.method != "POST":
-        return as_json(200, changes.show())
-    return await _posted(request, lambda given: {"detectors": _change(given, changes)})
+class _NotHere(ValueError):
+    """What the process has no part for."""
 
 
-async def _posted(request: Request, do: Callable[[Any], dict[str, int]]) -> Response:
-    """What `do` makes of the JSON that was sent; it raises ValueError for what is wrong with it."""
+async def answer(request: Request, visitor: Visitor, asked: Informants) -> Response:
+    """The answer to a visitor's request."""
+    try:
+        if request.path == "/api/anchors":
+            return _anchors(request.query, asked.recent)
+        if request.path == "/api/gold":
+            given = await _posted(request)
+            return given if isinstance(given, Response) else as_json(200, _counted(given, asked.live))
+        if request.method == "POST":
+            return await _changed(request, visitor, asked)
+        if request.path == "/api/baseline":
+            return as_json(200, _watching(asked).show())
+        if request.path == "/api/spool":
+            return as_json(200, await _keeping(asked).look())
+    except _NotHere as error:
+        return refused(409, str(error))
+    except ValueError as error:  # orjson's is one
+        return refused(400, str(error))
+    return refused(405, "POST expected")
+
+
+def _watching(asked: Informants) -> DriftWatch:
+    if asked.changes is None:
+        raise _NotHere("this process does not look for drops: drift.detector is false")
+    return asked.changes
+
+
+def _keeping(asked: Informants) -> KeptTexts:
+    kept = asked.kept()
+    if kept is None:
+        raise _NotHere("this process keeps nothing")
+    return kept
+
+
+async def _posted(request: Request) -> Any:
+    """The JSON that was sent, or a refusal; ValueError when it is none."""
     if HEADER not in request.headers:
         return refused(403, f"the header {HEADER} is missing: use the command line of tracescore")
     body = await request.body()
-    if body is None:
-        return refused(413, f"at most {LARGEST_BODY} bytes")
-    try:
-        return as_json(200, do(orjson.loads(body)))
-    except ValueError as error:  # orjson's is one
-        return refused(400, str(error))
+    return refused(413, f"at most {LARGEST_BODY} bytes") if body is None else orjson.loads(body)
+
+
+async def _changed(request: Request, visitor: Visitor, asked: Informants) -> Response:
+    if request.path == "/api/baseline":
+        _watching(asked)
+    if not visitor.may("operator"):
+        return refused(403, f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)")
+    given = await _posted(request)
+    if isinstance(given, Response):
+        return given
+    if request.path == "/api/baseline":
+        done = _change(given, _watching(asked))
+        facts = {name: given.get(name) for name in ("service", "detector", "at")}
+        audit(visitor.name, f"baseline_{given['action']}", **facts, detectors=done)
+        return as_json(200, {"detectors": done})
+    if not isinstance(given, Mapping) or len(given) != 1 or not all(isinstance(each, str) for each in given.values()):
+        raise ValueError("one name and its value expected")
+    ((what, value),) = given.items()
+    if request.path == "/api/erase":
+        receipt = await _keeping(asked).erase(what, value)
+        audit(visitor.name, f"erase_{what}", traces=receipt["traces"])  # not whom: that would be kept with the log
+        return as_json(200, receipt)
+    if what != "backup":
+        raise ValueError("backup expected")
+    copied = await _keeping(asked).back_up(value)
+    audit(visitor.name, "spool_backup", path=value)
+    return as_json(200, copied)
 
 
 def _counted(given: Any, live: CountLive) -> dict[str, int]:

@@ -80,6 +80,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "internal_error": "tracescore failed; see event=defect in its log",
     "queue_full": "too many interactions waited for the judge",
     "shutdown": "the process stopped before it could score this",
+    "erased": "its trace was erased before the judge read it",
 }
 
 SOURCE_MEANINGS: Mapping[ContextSource, str] = {

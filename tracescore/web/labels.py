@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 from tracescore.calibration.labelling import Labelling
 from tracescore.model import MEASURES
 from tracescore.net.asgi import Response
+from tracescore.web.guard import Visitor, audit
 from tracescore.web.messages import Request, as_json, html, only_known, refused
 from tracescore.web.render import page
 
@@ -21,18 +22,18 @@ _JUDGED = re.compile(rf"(?:{'|'.join(MEASURES)})\.[0-9]{{1,4}}")
 
 
 class LabelPages:
-    """The form and the export; `form` is what our own forms carry (see `Guard.form`)."""
+    """The form and the export."""
 
-    def __init__(self, labels: Labelling | None, form: str) -> None:
-        self._labels, self._form = labels, form
+    def __init__(self, labels: Labelling | None) -> None:
+        self._labels = labels
 
     @property
     def waiting(self) -> int:
         """How many answers wait for a label."""
         return self._labels.counts()["waiting"] if self._labels else 0
 
-    async def show(self, request: Request) -> Response:
-        """The answer to a GET whose token has been checked."""
+    async def show(self, request: Request, visitor: Visitor) -> Response:
+        """The answer to a GET."""
         if self._labels is None:
             if request.path == EXPORT_PATH:
                 return refused(409, "labels are off; set drift.labels.path to a file")
@@ -40,9 +41,9 @@ class LabelPages:
         if request.path == EXPORT_PATH:
             return as_json(200, self._labels.lines())
         drawn = await self._labels.next()
-        return html(200, page("labels.html", counts=self._labels.counts(), drawn=drawn, form=self._form))
+        return html(200, page("labels.html", counts=self._labels.counts(), drawn=drawn, form=visitor.form))
 
-    async def take(self, given: Mapping[str, str]) -> None:
+    async def take(self, given: Mapping[str, str], visitor: Visitor) -> None:
         """What a form says; an answer that somebody else has labelled meanwhile stays as it is.
 
         ValueError when it cannot be understood.
@@ -51,6 +52,7 @@ class LabelPages:
             raise ValueError("this process asks for no labels")
         only_known(given, lambda name: name in _FIELDS or _JUDGED.fullmatch(name) is not None)
         await self._labels.give(given.get("id", ""), {} if "skip" in given else _answers(given))
+        audit(visitor.name, "label_skipped" if "skip" in given else "label", id=given.get("id"))
 
 
 async def read_form(request: Request) -> dict[str, str] | None:

@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import orjson
 
-from tracescore.net.asgi import Receive, Response, Scope, headers_of
+from tracescore.net.asgi import Receive, Response, Scope, address_of_client, headers_of
+from tracescore.net.connections import CERTIFICATE
 
 LARGEST_BODY = 4096
 
@@ -20,12 +21,17 @@ class Request:
     query: str
     headers: Mapping[str, str]
     receive: Receive
+    address: str = ""
+    """Where it came from."""
+    certified: str = ""
+    """The common name of the client's certificate."""
 
     @classmethod
     def of(cls, scope: Scope, receive: Receive) -> Self:
         """Reads an ASGI scope."""
         query = scope["query_string"].decode(errors="replace")
-        return cls(scope["method"], scope["path"], query, headers_of(scope), receive)
+        headers, address = headers_of(scope), address_of_client(scope)
+        return cls(scope["method"], scope["path"], query, headers, receive, address, _common_name(scope))
 
     async def body(self, most: int = LARGEST_BODY) -> bytes | None:
         """The body, or None when it is longer than anything that is expected here."""
@@ -38,6 +44,11 @@ class Request:
             if len(body) > most:
                 return None
         return body
+
+
+def _common_name(scope: Scope) -> str:
+    subject = scope.get(CERTIFICATE, {}).get("subject", ())
+    return next((str(value) for part in subject for name, value in part if name == "commonName"), "")
 
 
 def only_known(fields: Collection[str], known: Callable[[str], bool]) -> None:

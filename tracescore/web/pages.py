@@ -3,12 +3,15 @@
 GET  /                          the ledger, the scores of each measure, the lowest ones, the latest ones
 GET  /interactions/{trace_id}   the evidence behind the scores of one trace
 GET  /gold                      the runs of the gold set, and the items that changed sides
-POST /login                     the token by a form (GET /login?token=... by a link); sets the cookie
+POST /login                     the token by a form (GET /login?token=... by a link); begins a session
+POST /logout                    ends it
 GET  /style.css  /icon.svg
 GET  /labels                    the next answer that people are asked to label; POST /labels: what they say
 GET  /api/labels                all labels and the sums of what nobody labelled, for `tracescore labels`
-GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`; POST /api/baseline
+GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`
 POST /api/gold                  for `tracescore gold run` and `check --probe`: what of these answers came as live
+GET  /api/spool                 for `tracescore spool`
+POST /api/baseline  /api/erase  /api/spool   for operators
 """
 
 import logging
@@ -25,10 +28,11 @@ from tracescore.calibration.labelling import Labelling
 from tracescore.config import WebConfig
 from tracescore.drift.watch import DriftWatch
 from tracescore.model import Clock, Measure, Result
+from tracescore.net.access import AccessMetrics
 from tracescore.net.asgi import Receive, Response, Scope, Send, respond
 from tracescore.pipeline.ledger import Snapshot
 from tracescore.web import api, labels, views
-from tracescore.web.guard import COOKIE, Guard
+from tracescore.web.guard import Guard, Visitor
 from tracescore.web.messages import LARGEST_BODY, Request, html, only_known
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
@@ -37,9 +41,9 @@ _log = logging.getLogger("tracescore.web")
 
 TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
 GOLD_PATH = "/gold"
-POSTABLE = ("/login", "/api/baseline", "/api/gold", labels.PATH)
+POSTABLE = ("/login", "/logout", *api.POSTABLE, labels.PATH)
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
-STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 500)
+STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 429, 500)
 
 CONTENT_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -61,7 +65,8 @@ class Pages:
     to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
     convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
     `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one; `live`
-    counts the answers that came in live traces lately.
+    counts the answers that came in live traces lately; results leave the page after `age` seconds; `kept` gives what
+    can look into the spool, copy it, and erase.
     Raises UsageError when the token cannot be read.
     """
 
@@ -71,6 +76,7 @@ class Pages:
         ledger: Callable[[], Snapshot],
         clock: Clock,
         registry: CollectorRegistry,
+        access: AccessMetrics,
         *,
         endpoints: Mapping[str, str],
         targets: Mapping[Measure, float],
@@ -78,10 +84,12 @@ class Pages:
         changes: DriftWatch | None = None,
         labelling: Labelling | None = None,
         gold: Callable[[], Mapping[str, Any]] | None = None,
+        age: float | None = None,
+        kept: Callable[[], api.KeptTexts | None] = lambda: None,
         live: api.CountLive = lambda _: 0,
     ) -> None:
-        self._guard = Guard(settings)
-        self._labels = labels.LabelPages(labelling, self._guard.form)
+        self._guard = Guard(settings, access)
+        self._labels = labels.LabelPages(labelling)
         self._keep = settings.keep
         self._ledger = ledger
         self._clock = clock
@@ -89,9 +97,9 @@ class Pages:
         self._targets = targets
         self._switch = switch
         self._changes = changes
-        self._recent = Recent(settings.keep)
+        self._recent = Recent(settings.keep, clock, age)
         self._gold = gold
-        self._asked = api.Informants(changes, self._recent, live)
+        self._asked = api.Informants(changes, self._recent, live, kept)
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page, by HTTP status.", ["status"], registry=registry
         )
@@ -101,6 +109,10 @@ class Pages:
     async def export(self, result: Result) -> None:
         """Keeps one result for the page; the oldest one goes when there are too many."""
         self._recent.add(result)
+
+    async def forget_traces(self, trace_ids: frozenset[str]) -> int:
+        """Forgets what the page keeps of these traces."""
+        return self._recent.forget(trace_ids)
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -131,19 +143,22 @@ class Pages:
             return Response(200, asset(request.path[1:]), ASSETS[request.path])
         if request.path == "/login":
             return await self._login(request)
-        if not self._guard.allowed(request.headers.get("authorization", ""), request.headers.get("cookie", "")):
-            return _ask_for_token(request.path, wrong=False)
+        visitor = self._guard.visitor(request)
+        if visitor is None:
+            return self._ask_for_token(request.path, request)
+        if request.path == "/logout":
+            return await self._logout(request, visitor)
         if request.path in api.PATHS:
-            return await api.answer(request, self._asked)
+            return await api.answer(request, visitor, self._asked)
         if request.path in labels.PATHS:
-            return await self._label(request)
+            return await self._label(request, visitor)
         if request.path == "/":
-            return self._overview(request.query)
+            return self._overview(request.query, visitor)
         if request.path == GOLD_PATH and self._gold is not None:
             return html(200, page("gold.html", **self._gold()))
         return self._trace(request.path)
 
-    def _overview(self, query: str) -> Response:
+    def _overview(self, query: str, visitor: Visitor) -> Response:
         try:
             chosen = views.read_filter(query)
         except ValueError as error:
@@ -158,7 +173,8 @@ class Pages:
             "targets": self._targets,
             "switches": [(told or convention, self._switch(convention, told)) for convention, told in silent],
             "changes": self._changes.show() if self._changes else None,
-            "labels_waiting": self._labels.waiting,
+            "labels_waiting": self._labels.waiting if visitor.may("labeller") else 0,
+            "visitor": visitor,
         }
         return html(200, page("overview.html", **values, **about))
 
@@ -172,16 +188,20 @@ class Pages:
         values = {"kept": kept, "trace_id": kept[0].result.interaction.trace_id, "targets": self._targets}
         return html(200, page("interaction.html", **values))
 
-    async def _label(self, request: Request) -> Response:
+    async def _label(self, request: Request, visitor: Visitor) -> Response:
+        if request.path == labels.PATH and not visitor.may("labeller"):
+            return _message(
+                403, "Not yours to label", f"{visitor.name} is a {visitor.role}; this takes a labeller (web.users)."
+            )
         if request.method != "POST":
-            return await self._labels.show(request)
+            return await self._labels.show(request, visitor)
         given = await labels.read_form(request)
         if given is None:
             return _message(413, "Too long", "tracescore does not know this form.")
-        if not self._guard.form_allowed(given.get("form", "")):
+        if not self._guard.form_allowed(visitor, given.get("form", "")):
             return _message(403, "Not from here", "tracescore restarted meanwhile: open /labels again.")
         try:
-            await self._labels.take(given)
+            await self._labels.take(given, visitor)
         except ValueError as error:
             return _message(400, "tracescore cannot save this", f"{error}.")
         return html(303, b"", headers=(("location", labels.PATH),))
@@ -198,22 +218,34 @@ class Pages:
             only_known(given, {"token", "next"}.__contains__)
         except ValueError as error:
             return _message(400, "Not a login", f"{error}.")
-        target = given.get("next", "/")
-        if "token" not in given or not self._guard.token_allowed(given["token"]):
-            return _ask_for_token(target, wrong="token" in given)
-        # A login leads to pages of tracescore only: another address could be another site's.
-        target = _ours(target)
-        cookie = f"{COOKIE}={self._guard.cookie}; Path=/; HttpOnly; SameSite=Strict"
+        target = _ours(given.get("next", "/"))
+        if not self._guard.has_logins:
+            return html(303, b"", headers=(("location", target),))
+        cookie = self._guard.login(given["token"], request) if "token" in given else None
+        if cookie is None:
+            return self._ask_for_token(target, request, wrong="token" in given)
         return html(303, b"", headers=(("location", target), ("set-cookie", cookie)))
+
+    async def _logout(self, request: Request, visitor: Visitor) -> Response:
+        given = await labels.read_form(request) if request.method == "POST" else {}
+        if not given or not self._guard.form_allowed(visitor, given.get("form", "")):
+            return _message(403, "Not from here", "Log out by the button on the page.")
+        cookie = self._guard.logout(visitor, request)
+        return html(303, b"", headers=(("location", "/"), ("set-cookie", cookie)))
+
+    def _ask_for_token(self, path: str, request: Request, *, wrong: bool = False) -> Response:
+        if self._guard.wait(request.address):
+            wait = "Five wrong tokens came from this address. Wait a minute, then log in with the right one."
+            return _message(429, "Too many wrong tokens", wait, (("retry-after", "60"),))
+        if not self._guard.has_logins:
+            return _message(401, "By the proxy only", "The proxy in front says who you are, and it has not.")
+        asked = (("www-authenticate", "Bearer"),)
+        return html(401, page("login.html", next=_ours(path), wrong=wrong), headers=asked)
 
 
 def _ours(path: str) -> str:
-    """`path` where it is one that a login may lead to, else the overview."""
+    """`path` where it is one that a login may lead to, else the overview: an address could be another site's."""
     return path if path in (labels.PATH, GOLD_PATH) or TRACE_PATH.fullmatch(path) else "/"
-
-
-def _ask_for_token(path: str, *, wrong: bool) -> Response:
-    return html(401, page("login.html", next=_ours(path), wrong=wrong), headers=(("www-authenticate", "Bearer"),))
 
 
 def _message(status: int, title: str, text: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:

@@ -1,11 +1,11 @@
 """The last results, kept in memory with their texts cut to a budget, and the figures the page draws from them."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tracescore.formulas import weighted_mean
-from tracescore.model import Evaluation, Measure, Result, Score
+from tracescore.model import Clock, Evaluation, Measure, Result, Score
 
 LONGEST_TEXT = 20_000
 """Characters kept of one text: more than anyone reads on a page."""
@@ -95,10 +95,13 @@ class Scored:
 
 
 class Recent:
-    """At most `keep` results, newest last. The same result delivered again replaces its former self."""
+    """At most `keep` results, newest last. The same result delivered again replaces its former self.
 
-    def __init__(self, keep: int) -> None:
-        self._keep = keep
+    With an age (seconds), results that ended earlier are not shown, and leave when a new one comes.
+    """
+
+    def __init__(self, keep: int, clock: Clock, age: float | None = None) -> None:
+        self._keep, self._clock, self._age = keep, clock, age
         self._kept: OrderedDict[tuple[str, str, int], RecentResult] = OrderedDict()
 
     def add(self, result: Result) -> None:
@@ -108,17 +111,33 @@ class Recent:
         self._kept[key] = shorten(result)
         if len(self._kept) > self._keep:
             self._kept.popitem(last=False)
+        self._expire()
+
+    def forget(self, trace_ids: Collection[str]) -> int:
+        """Forgets the results of these traces; how many there were."""
+        gone = [key for key, kept in self._kept.items() if kept.result.interaction.trace_id in trace_ids]
+        for key in gone:
+            del self._kept[key]
+        return len(gone)
+
+    def _expire(self) -> None:
+        if self._age is not None:
+            since = self._clock() - self._age
+            for key in [key for key, kept in self._kept.items() if kept.result.ended < since]:
+                del self._kept[key]
 
     def __len__(self) -> int:
         return len(self._kept)
 
     def of_trace(self, trace_id: str) -> list[RecentResult]:
         """What is kept of one trace, in order of time."""
+        self._expire()
         found = [kept for kept in self._kept.values() if kept.result.interaction.trace_id == trace_id]
         return sorted(found, key=lambda kept: kept.result.interaction.end_unix_nano)
 
     def results(self, service: str | None = None) -> list[Result]:
         """Results newest first, of one service or of all."""
+        self._expire()
         kept = (kept.result for kept in reversed(self._kept.values()))
         return [result for result in kept if service is None or result.interaction.service == service]
 

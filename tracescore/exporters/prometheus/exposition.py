@@ -1,5 +1,6 @@
 """The metrics listener: /metrics, /-/healthy and /-/ready. Holds no user text."""
 
+import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -11,8 +12,13 @@ from prometheus_client import CollectorRegistry, Gauge
 from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.metrics_core import Metric
 
+from tracescore.config import PrometheusConfig
 from tracescore.model import Clock
-from tracescore.net.asgi import App, Receive, Response, Scope, Send, headers_of, respond
+from tracescore.net.access import AccessMetrics, TokenGate, Tokens
+from tracescore.net.asgi import App, Receive, Response, Scope, Send, address_of_client, headers_of, respond
+from tracescore.net.connections import CERTIFICATE
+
+_log = logging.getLogger("tracescore.exporters")
 
 _QUALITY = re.compile(r"[01](\.\d{0,3})?", re.ASCII)
 _EOF = b"# EOF\n"
@@ -63,24 +69,66 @@ class _One:
         return [self.family]
 
 
-def metrics_app(registry: CollectorRegistry, health: Health, scrapes: Scrapes) -> App:
-    """ASGI app for the listener of metrics and health."""
+class MetricsGate:
+    """Who may scrape. What asks for health needs nothing: a kubelet has neither tokens nor certificates."""
+
+    def __init__(self, settings: PrometheusConfig, access: AccessMetrics) -> None:
+        """UsageError when a token cannot be read."""
+        self._gate = TokenGate("metrics", Tokens(settings.tokens, "exporters.prometheus.tokens"), access)
+        self._certified = settings.tls is not None and settings.tls.client_ca is not None
+
+    def refusal(self, scope: Scope) -> Response | None:
+        """The answer to whoever may not; None for those who may."""
+        address = address_of_client(scope)
+        if self._certified and CERTIFICATE not in scope:
+            self._gate.deny("no_certificate", address)
+            return Response(HTTPStatus.FORBIDDEN, b"a certificate of a known authority expected\n")
+        denied = self._gate.enter(headers_of(scope).get("authorization", ""), address).denied
+        if denied is None:
+            return None
+        if denied == "too_many":
+            wait = (("retry-after", "60"),)
+            return Response(HTTPStatus.TOO_MANY_REQUESTS, b"too many wrong tokens; wait a minute\n", headers=wait)
+        asked = (("www-authenticate", "Bearer"),)
+        return Response(HTTPStatus.UNAUTHORIZED, b"Authorization: Bearer TOKEN expected\n", headers=asked)
+
+
+def metrics_gate(settings: PrometheusConfig, access: AccessMetrics) -> MetricsGate:
+    """Who may scrape; says so when that is everybody, on other machines as well."""
+    if settings.exposed and not settings.insecure:
+        advice = "set exporters.prometheus.tokens or tls.client_ca, or insecure: true to say that this is meant"
+        _log.warning('event=open_listener setting=exporters.prometheus listen=%s advice="%s"', settings.listen, advice)
+    return MetricsGate(settings, access)
+
+
+def build_metrics(
+    settings: PrometheusConfig, registry: CollectorRegistry, health: Health, access: AccessMetrics, clock: Clock
+) -> App:
+    """The app for the listener that the settings describe. UsageError when a token cannot be read."""
+    return metrics_app(registry, health, Scrapes(registry, clock), metrics_gate(settings, access))
+
+
+def metrics_app(registry: CollectorRegistry, health: Health, scrapes: Scrapes, gate: MetricsGate | None = None) -> App:
+    """ASGI app for the listener of metrics and health; without a gate everybody may scrape."""
 
     async def app(scope: Scope, _receive: Receive, send: Send) -> None:
         if scope["path"] == "/metrics":
             scrapes.note(headers_of(scope))
-        await respond(send, await _answer(registry, health, scope), with_body=scope["method"] != "HEAD")
+        await respond(send, await _answer(registry, health, gate, scope), with_body=scope["method"] != "HEAD")
 
     return app
 
 
-async def _answer(registry: CollectorRegistry, health: Health, scope: Scope) -> Response:
+async def _answer(registry: CollectorRegistry, health: Health, gate: MetricsGate | None, scope: Scope) -> Response:
     path = scope["path"]
     if path not in {"/metrics", "/-/healthy", "/-/ready"}:
         return Response(HTTPStatus.NOT_FOUND, b"not found; there are /metrics, /-/healthy and /-/ready\n")
     if scope["method"] not in {"GET", "HEAD"}:
         return Response(HTTPStatus.METHOD_NOT_ALLOWED, b"use GET\n", headers=(("allow", "GET, HEAD"),))
     if path == "/metrics":
+        refusal = gate.refusal(scope) if gate else None
+        if refusal is not None:
+            return refusal
         return await _metrics(registry, scope)
     why_not = "" if path == "/-/healthy" else health.why_not()
     if not why_not:

@@ -6,6 +6,7 @@ tenants can never meet. Unlike other exporters this one carries spans, not score
 """
 
 import io
+import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -41,6 +42,8 @@ _HOP_BY_HOP = frozenset(
     b"proxy-connection host content-length expect date server".split()
 )
 """Headers that speak of one connection and not of the message (RFC 9110, 7.6.1), and those each server writes."""
+_CREDENTIAL = re.compile(rb"auth|cookie|credential|key|password|secret|token|^x-honeycomb-team$")
+"""In the names of headers that somebody is let in by: they are never on the disk."""
 _RESERVED_METADATA = ("grpc-", ":")
 _OWN_METADATA = frozenset({"user-agent", "content-type", "te"})
 
@@ -57,6 +60,9 @@ class Forwarder:
     """Relays to one destination. `over_http` and `over_grpc` say which protocols it takes."""
 
     def __init__(self, settings: ForwardConfig, registry: CollectorRegistry) -> None:
+        """UsageError when the secret of a header cannot be read."""
+        setting = "exporters.forward.headers"
+        self._headers = {name.lower(): value.read(f"{setting}.{name}") for name, value in settings.headers.items()}
         self._http = settings.http and settings.http.rstrip("/").removesuffix("/v1/traces")
         self._grpc = settings.grpc
         self._timeout = settings.timeout
@@ -104,7 +110,8 @@ class Forwarder:
                 skip_auto_headers=("user-agent", "accept", "accept-encoding", "content-type"),
             )
         url = URL(f"{self._http}{path}", encoded=True)
-        passed = [(_text(name), _text(value)) for name, value in _end_to_end(headers)]
+        theirs = ((_text(name), _text(value)) for name, value in _end_to_end(headers))
+        passed = [*(each for each in theirs if each[0] not in self._headers), *self._headers.items()]
         with self._request("http", body) as request:
             if request.refused:
                 return None
@@ -138,7 +145,9 @@ class Forwarder:
                 return grpc.StatusCode.UNAVAILABLE, "too many requests at once", (), b""
             try:
                 call = self._call(method)
-                reply: bytes = await call(body, timeout=timeout, metadata=_passed(metadata), compression=compression)
+                theirs = (each for each in _passed(metadata) if each[0] not in self._headers)
+                passed = (*theirs, *self._headers.items())
+                reply: bytes = await call(body, timeout=timeout, metadata=passed, compression=compression)
             except grpc.aio.AioRpcError as error:
                 given: Any = error.trailing_metadata() or ()
                 trailers = _passed(given, but=("grpc-status-details-bin",))
@@ -169,8 +178,13 @@ class Forwarder:
 
     @staticmethod
     def lasting(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-        """The headers that belong to what is sent, and not to the connection or to one request."""
-        return _end_to_end(headers)
+        """The headers that belong to what is sent, and not to the connection, to one request, or to nobody's eyes."""
+        return [each for each in _end_to_end(headers) if not _CREDENTIAL.search(each[0])]
+
+    def can_wait(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        """Whether a request can be kept without what its sender is let in by: there is nothing, or it is replaced."""
+        secret = (name.lower().decode("latin-1") for name, _ in headers if _CREDENTIAL.search(name.lower()))
+        return all(name in self._headers for name in secret)
 
     async def close(self) -> None:
         """Releases the connections; may be called twice."""

@@ -6,6 +6,7 @@ scores come late, as evaluation spans only. What is kept back was acknowledged, 
 spool when the destination has taken it.
 """
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Literal, get_args
@@ -28,6 +29,9 @@ from tracescore.net.wire import Envelope, Withheld, dumps, loads
 Released = Literal["scored", "no_target", "deadline"]
 """It has its scores; nothing will be attached to it; its time was over."""
 
+_log = logging.getLogger("tracescore.exporters")
+
+_SAY_EVERY = 60.0
 _OVERHEAD = 500
 """Bytes that a span kept back takes beside its request."""
 
@@ -52,7 +56,7 @@ class Hold(Delivering):
         self._since: dict[Withheld, float] = {}  # in that order
         self._traces: dict[bytes, set[Withheld]] = {}
         self._parents: dict[bytes, set[bytes]] = {}  # of spans that are kept back, by trace
-        self._bytes = 0
+        self._bytes, self._said = 0, float("-inf")
         self._outbox = Outbox(forwarder.deliver, registry, timing)
         self._passed_on: list[Withheld] = []
         prefix = "tracescore_exporters_forward"
@@ -85,6 +89,18 @@ class Hold(Delivering):
                 found.add(ids)
                 parents.add((span.trace_id, span.parent_span_id))
         return found
+
+    def holds(self, envelope: Envelope) -> bool:
+        """Whether spans of such a request may be kept: not where that takes credentials that are not kept."""
+        if self._forwarder.can_wait(envelope.headers):
+            return True
+        now = self._clock()
+        if abs(now - self._said) > _SAY_EVERY:
+            self._said = now
+            detail = "their sender has credentials, which are never stored; scores follow as evaluation spans"
+            advice = "set exporters.forward.headers to what the destination lets tracescore in by"
+            _log.warning('event=spans_not_held detail="%s" advice="%s"', detail, advice)
+        return False
 
     def withheld(self, envelope: Envelope, alone: Iterable[tuple[bytes, bytes, bytes, bytes]]) -> list[Withheld]:
         """The spans as they are kept: `alone` are trace, span and parent id, and a request that holds that span."""
