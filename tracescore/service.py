@@ -73,7 +73,7 @@ class Service:
         self.net, self.redactor = ConnectionMetrics(registry), Redactor(config.redaction, registry)
         self._uncounted = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
         defects, sampler = Defects(registry), Sampler(config.sampling, registry, steady)
-        self.report = Report(config.interactions, registry, clock, content_switch)
+        self.report = Report(config.interactions, registry, clock, content_switch, lambda: self.assembly.unmarked)
         self.ledger, self.queue = Ledger(registry, steady, steady.settled), Queue(config.evaluators, registry)
         self.scorer = Scorer(config, config.measures, registry, clock)
         self.gold = build_gold(config, self.scorer.judge.name, self._evaluate_gold, self.scorer.ready, registry, clock)

@@ -34,7 +34,7 @@ _INDEXES = re.compile(
 
 
 class FlowRule(NamedTuple):
-    """One way in which a flow answers somebody, and a capture that needs it; empty where unit tests alone do."""
+    """One way in which a flow answers somebody, and a capture that needs it."""
 
     name: str
     capture: str
@@ -104,7 +104,7 @@ FLOW_RULES: tuple[FlowRule, ...] = (
     FlowRule(
         "its steps record a question and an answer", "llamaindex-agent-openllmetry", lambda flow: bool(by_steps(flow))
     ),
-    FlowRule("a retrieval below it came with an answer", "", _by_retrieval),
+    FlowRule("a retrieval below it came with an answer", "flow-around-retrieve-and-generate", _by_retrieval),
 )
 
 

@@ -81,8 +81,9 @@ class ReadingStage:
             trace, reading = await aside(reading_it) if _is_large(raw) else reading_it()
             if self._gold.claims(raw.trace_id, reading.interactions):
                 return ReadTrace()
+            again = self._deduplication.has_read(trace.trace_id)
             fresh = self._deduplication.new(trace, reading.interactions)
-            self._report.trace(reading, fresh)
+            self._report.trace(reading, fresh, again=again)
             fresh_ids = {interaction.span_id for interaction in fresh}
             known = [interaction for interaction in reading.interactions if interaction.span_id not in fresh_ids]
             return ReadTrace([(each, self._sampled(each)) for each in fresh], known)

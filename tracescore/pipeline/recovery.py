@@ -127,6 +127,8 @@ class Recovery:
         for held in self._stored.closed():
             assembly.resume_closed(held.spans, held.logs, held.at)
             read[(held.spans or held.logs)[0].trace_id] = set()
+        for trace_id in read:
+            self._parts.deduplication.resume_read(trace_id.hex())
         for held in self._stored.requests():
             assembly.resume(held.spans, held.logs, held.at)
             for trace_id in {each.trace_id for each in held.spans} | {each.trace_id for each in held.logs}:
