@@ -72,14 +72,13 @@ def passed(text: str, source: Source) -> tuple[str | None, values.Flaw]:
 
 
 def _is_printed(text: str, role: Role) -> bool:
-    if reprs.begins(text) and (reprs.read(text)[0] or _shortened(text)):
-        return True
-    return printed(text, role)
+    bare = text.strip()
+    return (reprs.begins(bare) and (reprs.read(bare)[0] or _shortened(bare))) or printed(text, role)
 
 
 def _shortened(text: str) -> bool:
     """Whether a text is a printed dict that ends inside an object whose own repr was shortened: `{'a': B(text...)}`."""
-    return "':" in text and text.rstrip().endswith(_DOTS)
+    return "':" in text and text.endswith(_DOTS)
 
 
 def _is_media(text: str) -> bool:
