@@ -93,7 +93,7 @@ class Service:
         self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
         admits = self.gold.or_gold(sampler.admits)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
-        choosing = (self.gold, deduplication, self.report, sampler, self.redactor)
+        choosing = (self.gold, deduplication, parts.known_turns, self.report, sampler, self.redactor)
         self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
         self.evaluating = EvaluatingStage(self.queue, self.scorer, self.journal, parts, config.measures, defects)
 

@@ -1,6 +1,6 @@
 """The one way from the bytes of a trace to the interactions in it: for the service, a gold run and `inspect` alike."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from prometheus_client import CollectorRegistry
 
@@ -30,10 +30,12 @@ class TraceReader:
         trace = decode(raw)
         return trace, read(trace, self._settings, self._attributes)
 
-    def interactions(self, raw: RawTrace) -> list[Interaction]:
-        """The interactions of the trace, redacted where that is wanted."""
-        found = self.read(raw)[1].interactions
-        return [self._redactor.interaction(each) for each in found] if self._redactor else list(found)
+    def interactions(
+        self, raw: RawTrace, placed: Callable[[Interaction], Interaction] = lambda each: each
+    ) -> list[Interaction]:
+        """The interactions of the trace, each `placed` in its conversation, and redacted where that is wanted."""
+        found = list(map(placed, self.read(raw)[1].interactions))
+        return [self._redactor.interaction(each) for each in found] if self._redactor else found
 
 
 def build_assembly(config: Config, registry: CollectorRegistry, clock: Clock) -> Assembly:
