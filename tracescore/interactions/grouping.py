@@ -36,6 +36,9 @@ class Group:
         """(all nodes, those of each kind), found once."""
         if self._known is not None:
             return self._known
+        if len(self.parts) == 1 and self.root is self.parts[0] and not self.root.children:
+            self._known = [self.root], {self.root.kind: [self.root]}
+            return self._known
         found = {id(node): node for part in self.parts for node in walk(part) if node.span is not None}
         nodes = sorted(found.values(), key=turns.order)
         kinds: dict[Kind | None, list[Node]] = {}
@@ -58,9 +61,12 @@ class Group:
 
     def of_kind(self, *kinds: Kind) -> list[Node]:
         """The nodes of the given kinds in order of start."""
-        known = self._below()[1]
+        known = (self._known or self._below())[1]
         if len(kinds) == 1:
             return known.get(kinds[0]) or []
+        if len(known) == 1:  # the most
+            only = next(iter(known))
+            return known[only] if only in kinds else []
         lists = [nodes for kind in kinds if (nodes := known.get(kind))]
         if len(lists) <= 1:
             return lists[0] if lists else []
