@@ -15,6 +15,7 @@ from tracescore.interactions import content_switch
 from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
 from tracescore.pipeline.ledger import Snapshot, Tally
 from tracescore.web.pages import Pages
+from tracescore.web.saving import Saving
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "b7ad6b7169203331"
@@ -79,6 +80,7 @@ def pages(
     ledger: Snapshot = LEDGER,
     keep: int = 100,
     gold: Callable[[], Mapping[str, Any]] | None = None,
+    saving: Saving | None = None,
 ) -> Pages:
     return Pages(
         settings or WebConfig(keep=keep),
@@ -89,6 +91,7 @@ def pages(
         targets={"answer_relevancy": 0.5, "completeness": 0.6},
         switch=content_switch,
         gold=gold,
+        saving=saving,
     )
 
 

@@ -54,6 +54,7 @@ from tracescore.runtime import keep_freed_memory, keep_pauses_short
 from tracescore.sampling import Sampler
 from tracescore.spool import build_spool
 from tracescore.web.pages import Pages
+from tracescore.web.saving import Saving
 
 _log = logging.getLogger("tracescore.service")
 
@@ -82,6 +83,7 @@ class Service:
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
         self.drift = build_watch(config, registry, clock, self._rescore, self._gold_fell)
         self.labelling = build_labelling(config, registry, clock)
+        self.saving = Saving(config.interactions, self._uncounted.text)
         self.pages = self._pages()
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
@@ -93,7 +95,7 @@ class Service:
         self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
         admits = self.gold.or_gold(sampler.admits)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
-        choosing = (self.gold, deduplication, parts.known_turns, self.report, sampler, self.redactor)
+        choosing = (self.gold, deduplication, parts.known_turns, self.report, sampler, self.redactor, self.saving.keep)
         self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
         self.evaluating = EvaluatingStage(self.queue, self.scorer, self.journal, parts, config.measures, defects)
 
@@ -151,6 +153,7 @@ class Service:
             labelling=self.labelling,
             gold=partial(view, self.gold.runner) if self.gold.runner else None,
             live=self.gold.live.count,
+            saving=self.saving,
         )
 
     def _gold_fell(self, population: Population) -> GoldCause | None:

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Callable
 from functools import partial
 
 import anyio
@@ -42,12 +43,14 @@ class ReadingStage:
         report: Report,
         sampler: Sampler,
         redactor: Redactor,
+        keep: Callable[[RawTrace], None],
         defects: Defects,
     ) -> None:
+        """`keep` is given each trace that was read."""
         self._journal, self._queue, self._reader, self._gold = journal, queue, reader, gold
         self._deduplication, self._known_turns = deduplication, known_turns
         self._report, self._sampler = report, sampler
-        self._redactor, self._defects = redactor, defects
+        self._redactor, self._keep, self._defects = redactor, keep, defects
         self._fairness = Fairness()
         self._polite, self._was_behind = 0.0, False
 
@@ -84,6 +87,7 @@ class ReadingStage:
             trace, reading = await aside(reading_it) if _is_large(raw) else reading_it()
             if self._gold.claims(raw.trace_id, reading.interactions):
                 return ReadTrace()
+            self._keep(raw)
             again = self._deduplication.has_read(trace.trace_id)
             fresh = list(map(self._known_turns.placed, self._deduplication.new(trace, reading.interactions)))
             self._report.trace(reading, fresh, again=again)

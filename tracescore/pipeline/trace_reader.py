@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection
 
 from prometheus_client import CollectorRegistry
 
-from tracescore.assembly import Assembly
+from tracescore.assembly import Assembly, assemble
 from tracescore.config import Config, InteractionsConfig
 from tracescore.interactions import MARKERS, Reading, read
 from tracescore.interactions.report import own_keys
 from tracescore.model import Clock, Interaction, RawTrace, Trace
 from tracescore.otlp.decode import decode
+from tracescore.otlp.files import read_json
 from tracescore.redaction import Redactor
 
 
@@ -29,6 +30,10 @@ class TraceReader:
         """The trace, and what was found in it."""
         trace = decode(raw)
         return trace, read(trace, self._settings, self._attributes)
+
+    def read_json(self, content: bytes) -> tuple[Trace, Reading]:
+        """The same of the trace that OTLP JSON holds; DecodeError where it is none."""
+        return self.read(assemble(*read_json(content)))
 
     def interactions(
         self, raw: RawTrace, placed: Callable[[Interaction], Interaction] = lambda each: each
