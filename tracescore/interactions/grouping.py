@@ -146,7 +146,7 @@ def _ordinary(node: Node, closed: list[Group], loose: list[Node]) -> tuple[list[
         return _with_sources(closed, loose), []
     if "llm" not in node.kinds and any(map(_tried, loose)) and worth.answers_itself(node, plain.question, plain.answer):
         return [_around(node, loose, None)], []
-    if ("llm" in node.kinds and _complete(loose)) or (node.failed and any(_tried(unit) for unit in loose)):
+    if (worth.by_model(node) and _complete(loose)) or (node.failed and any(_tried(unit) for unit in loose)):
         return _split(loose) or [_around(node, loose, None)], []
     return [], loose
 
@@ -235,7 +235,7 @@ def _leftover(loose: list[Node]) -> list[Group]:
 
     Where none was made, a retrieval that came with an answer is one.
     """
-    models = [unit for unit in turns.models(loose) if unit.kind != "llm" or calls.may_answer(unit)]
+    models = list(filter(worth.by_model, loose))
     if not models:
         return [Group(unit, [unit]) for unit in loose if worth.generates(unit)]
     cover = _cover(loose)

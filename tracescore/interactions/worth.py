@@ -46,7 +46,8 @@ def answers_somebody(flow: Node) -> bool:
     return any(rule.holds(flow) for rule in FLOW_RULES)
 
 
-def _by_model(flow: Node) -> bool:
+def by_model(flow: Node) -> bool:
+    """Whether a model call below a span may have answered, rather than asked for a tool or another question."""
     return "llm" in flow.kinds and any(calls.may_answer(below) for below in walk(flow) if below.kind == "llm")
 
 
@@ -96,7 +97,7 @@ def by_steps(flow: Node) -> list[Node]:
 
 
 FLOW_RULES: tuple[FlowRule, ...] = (
-    FlowRule("a model call below it answers", "spring-unescaped-lists", _by_model),
+    FlowRule("a model call below it answers", "spring-unescaped-lists", by_model),
     FlowRule("it failed while it answered", "traceloop-langchain", _failed),
     FlowRule("it records a question and an answer", "own-spans-no-retriever", _by_itself),
     FlowRule("it records an answer, one search below the question", "llamaindex-workflow-openllmetry", _by_query),
