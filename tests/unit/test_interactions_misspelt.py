@@ -102,8 +102,10 @@ def test_traces_without_any_marker_are_told_until_one_with_a_marker_comes(caplog
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
     assert "no_marker=3" in caplog.messages[0]
     assert "openinference.span.kind" in caplog.messages[0]
+    told.tick()
+    assert len(caplog.messages) == 1
     told.trace(Reading((), 1, {}), [results.interaction()])
-    told.say()
+    told.tick()
     assert caplog.messages[1:] == ["genai_spans=1 interactions=1 complete=1"]
 
 

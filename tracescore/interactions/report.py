@@ -121,7 +121,8 @@ class Report:
 
     def trace(self, reading: Reading, interactions: list[Interaction], *, again: bool = False) -> None:
         """Takes in one trace that was read and its new interactions; `again`: it had been read before, with less."""
-        self._marked = True
+        if not self._marked:  # the line comes with it, whatever was said of others
+            self._marked, self._next = True, 0.0
         self.genai_spans.inc(reading.genai_spans)
         self._spans += reading.genai_spans
         for maker, count in reading.set_aside.items():
