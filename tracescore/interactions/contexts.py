@@ -113,8 +113,9 @@ def _named_text(value: object, question: str | None) -> str | None:
 def _from_tools(group: Group) -> Contexts:
     """Results of search-like tools, as many as there were, in order of start."""
     # a function around the answering call gives back the answer
-    around = {id(node) for node in group.answering.upwards()} if group.answering else set()
-    results = (_tool_result(node) for node in group.of_kind("tool") if not node.failed and id(node) not in around)
+    tools = group.of_kind("tool")
+    around = {id(node) for node in group.answering.upwards()} if tools and group.answering else set()
+    results = [_tool_result(node) for node in tools if not node.failed and id(node) not in around]
     found = [result for result in results if result is not None] or _from_tool_messages(group) or _from_state(group)
     passages = tuple(text for one in found for text in one.texts)
     flaw = values.worst(one.flaw for one in found)

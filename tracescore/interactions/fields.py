@@ -247,8 +247,9 @@ def _told_by_model(group: Group) -> Iterator[_Candidate]:
     model = group.answering
     if model is None or _broken_off(group, model):
         return
-    around = {id(node) for node in model.upwards()}
-    for node in reversed([node for node in group.of_kind("llm") if node.start >= model.start or id(node) in around]):
+    models = group.of_kind("llm")
+    around = {id(node) for node in model.upwards()} if len(models) > 1 else {id(model)}
+    for node in reversed([node for node in models if node.start >= model.start or id(node) in around]):
         yield from (_Candidate(node, one.key, one.text, one.flaw) for one in calls.received(node))
 
 

@@ -30,12 +30,10 @@ class Group:
     @property
     def nodes(self) -> list[Node]:
         """Everything below the parts, in order of (start, end, span id)."""
-        return self._below()[0]
+        return (self._known or self._below())[0]
 
     def _below(self) -> tuple[list[Node], dict[Kind | None, list[Node]]]:
         """(all nodes, those of each kind), found once."""
-        if self._known is not None:
-            return self._known
         if len(self.parts) == 1 and self.root is self.parts[0] and not self.root.children:
             self._known = [self.root], {self.root.kind: [self.root]}
             return self._known
@@ -75,8 +73,10 @@ class Group:
 
 def _repeats(model: Node) -> bool:
     """Whether a call is inside another one and says nothing: the same call, seen by a second instrumentation."""
-    inside = any(above.kind == "llm" for above in model.upwards() if above is not model)
-    return inside and calls.reply(model) is None and not calls.conversation(model)
+    above = model.parent
+    while above is not None and above.kind != "llm":
+        above = above.parent
+    return above is not None and calls.reply(model) is None and not calls.conversation(model)
 
 
 def groups(tops: Sequence[Node]) -> list[Group]:
