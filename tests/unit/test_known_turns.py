@@ -5,11 +5,14 @@ from __future__ import annotations
 import orjson
 import pytest
 
-from tests import results
+from tests import otlp, results
+from tracescore.assembly import assemble
+from tracescore.config import Config
 from tracescore.evaluators.eligibility import lacks_history
 from tracescore.model import MEASURES, Interaction, Message
 from tracescore.pipeline import known_turns
 from tracescore.pipeline.known_turns import KnownTurns
+from tracescore.service import Service
 
 Q1, A1, Q2, A2 = "When is the dome open?", "On Fridays.", "And for pupils?", "On Fridays, too."
 
@@ -87,3 +90,18 @@ def test_no_more_is_remembered_than_fits(monkeypatch: pytest.MonkeyPatch):
         known.placed(turn(number + 10, conversation_id="long", question="q" * 9_000))
     assert known.state().first == ()
     assert known.placed(turn(30)).slices["turn"] == "first"
+
+
+@pytest.mark.anyio
+async def test_the_service_reads_a_second_trace_of_a_session_as_a_follow_up_and_keeps_both_to_be_saved():
+    service = Service(Config())
+    found = []
+    for number, (question, answer) in enumerate(((Q1, A1), (Q2, A2)), 1):
+        keys = {"openinference.span.kind": "CHAIN", "session.id": "c1", "input.value": question, "output.value": answer}
+        made = otlp.span(number, trace=number, attrs=keys, start_time_unix_nano=number, end_time_unix_nano=number + 1)
+        raw = assemble([otlp.raw_span(made)], [])
+        read = await service.reading._read(raw)
+        found += [interaction for interaction, _ in read.fresh]
+        assert service.saving.has(raw.trace_id.hex())
+    assert [one.slices["turn"] for one in found] == ["first", "later"]
+    assert found[1].history == BEFORE
