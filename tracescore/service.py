@@ -83,8 +83,8 @@ class Service:
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
         self.drift = build_watch(config, registry, clock, self._rescore, self._gold_fell)
         self.labelling = build_labelling(config, registry, clock)
-        self.saving = Saving(config.interactions, self._uncounted.text)
-        self.pages = self._pages()
+        self.saving = saving = Saving(config.interactions, self._uncounted.text)
+        self.pages = self._pages(saving)
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
@@ -140,7 +140,7 @@ class Service:
 
     # ---------------------------------------------------------------- parts that need others
 
-    def _pages(self) -> Pages:
+    def _pages(self, saving: Saving) -> Pages:
         return Pages(
             self.config.web,
             lambda: self.ledger.snapshot(self.intake.spans_received),
@@ -153,7 +153,7 @@ class Service:
             labelling=self.labelling,
             gold=partial(view, self.gold.runner) if self.gold.runner else None,
             live=self.gold.live.count,
-            saving=self.saving,
+            saving=saving,
         )
 
     def _gold_fell(self, population: Population) -> GoldCause | None:
