@@ -83,8 +83,7 @@ class Service:
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
         self.drift = build_watch(config, registry, clock, self._rescore, self._gold_fell)
         self.labelling = build_labelling(config, registry, clock)
-        self.saving = saving = Saving(config.interactions, self._uncounted.text)
-        self.pages = self._pages(saving)
+        self.pages = self._pages(saving := Saving(config.interactions, self._uncounted.text))
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
@@ -95,7 +94,7 @@ class Service:
         self.reader = TraceReader(config.interactions, sampler.attributes, self._uncounted)
         admits = self.gold.or_gold(sampler.admits)
         self.intake = Intake(config.receiver, self.journal, admits, registry, self.forwarder, self.hold)
-        choosing = (self.gold, deduplication, parts.known_turns, self.report, sampler, self.redactor, self.saving.keep)
+        choosing = (self.gold, deduplication, parts.known_turns, self.report, sampler, self.redactor, saving.keep)
         self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
         self.evaluating = EvaluatingStage(self.queue, self.scorer, self.journal, parts, config.measures, defects)
 
