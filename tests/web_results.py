@@ -16,6 +16,7 @@ from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score
 from tracescore.net.access import AccessMetrics
 from tracescore.pipeline.ledger import Snapshot, Tally
 from tracescore.web.pages import Pages
+from tracescore.web.saving import Saving
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"
 SPAN = "b7ad6b7169203331"
@@ -80,6 +81,7 @@ def pages(
     ledger: Snapshot = LEDGER,
     keep: int = 100,
     gold: Callable[[], Mapping[str, Any]] | None = None,
+    saving: Saving | None = None,
 ) -> Pages:
     return Pages(
         settings or WebConfig(keep=keep),
@@ -91,6 +93,7 @@ def pages(
         targets={"answer_relevancy": 0.5, "completeness": 0.6},
         switch=content_switch,
         gold=gold,
+        saving=saving,
     )
 
 

@@ -54,6 +54,7 @@ from tracescore.runtime import keep_freed_memory, keep_pauses_short
 from tracescore.sampling import Sampler
 from tracescore.spool import build_spool
 from tracescore.web.pages import Pages
+from tracescore.web.saving import Saving
 
 _log = logging.getLogger("tracescore.service")
 
@@ -62,10 +63,7 @@ class Service:
     """All parts of one process. `run` serves until told to stop."""
 
     def __init__(self, config: Config, clock: Clock = time.time, watchers: Sequence[Exporter] = ()) -> None:
-        """`watchers` are further exporters, beside those of the configuration.
-
-        Raises UsageError when a part cannot be built.
-        """
+        """`watchers` are further exporters. Raises UsageError when a part cannot be built."""
         self.config, self.clock = config, clock
         steady = SteadyClock(clock, time.monotonic if clock is time.time else clock)
         registry = self.registry = CollectorRegistry()
@@ -74,7 +72,7 @@ class Service:
         self.redactor = Redactor(config.redaction, registry)
         self._uncounted = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
         defects, sampler = Defects(registry), Sampler(config.sampling, registry, steady)
-        self.report = Report(config.interactions, registry, clock, content_switch)
+        self.report = Report(config.interactions, registry, clock, content_switch, lambda: self.assembly.unmarked)
         self.ledger, self.queue = Ledger(registry, steady, steady.settled), Queue(config.evaluators, registry)
         self.scorer = Scorer(config, config.measures, registry, clock)
         self.gold = build_gold(config, self.scorer.judge.name, self._evaluate_gold, self.scorer.ready, registry, clock)
@@ -83,7 +81,7 @@ class Service:
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
         self.drift = build_watch(config, registry, clock, self._rescore, self.gold.fell)
         self.labelling = build_labelling(config, registry, clock)
-        self.pages = self._pages()
+        self.pages = self._pages(saving := Saving(config.interactions, self._uncounted.text))
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
@@ -99,7 +97,7 @@ class Service:
         self.receiver = Receiver(config.receiver, self.intake, self.net, self.access)
         self.metrics = build_metrics(config.exporters.prometheus, registry, self.health, self.access, clock)
         self._tls = inner_tls(config)
-        choosing = (self.gold, deduplication, self.report, sampler, self.redactor)
+        choosing = (self.gold, deduplication, parts.known_turns, self.report, sampler, self.redactor, saving.keep)
         self.reading = ReadingStage(self.journal, self.queue, self.reader, *choosing, defects)
         self.evaluating = EvaluatingStage(self.queue, self.scorer, self.journal, parts, config.measures, defects)
 
@@ -140,7 +138,7 @@ class Service:
 
     # ---------------------------------------------------------------- parts that need others
 
-    def _pages(self) -> Pages:
+    def _pages(self, saving: Saving) -> Pages:
         return Pages(
             self.config.web,
             lambda: self.ledger.snapshot(self.intake.spans_received),
@@ -156,6 +154,7 @@ class Service:
             age=self.config.retain.page,
             kept=lambda: self.kept,
             live=self.gold.live.count,
+            saving=saving,
         )
 
     async def _evaluate_gold(self, interaction: Interaction) -> Result:

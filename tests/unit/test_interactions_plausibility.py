@@ -6,6 +6,7 @@ import base64
 import dataclasses
 import json
 from collections import namedtuple
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -177,6 +178,18 @@ FRAMES = (
 def test_of_a_scaffold_only_the_task_is_read(frame: str, text: str):
     assert only(chain(frame.format(text), A, chat("", A))).question == text
     assert only(said(frame.format(text), A)).question == text
+
+
+EVIDENCE = "The dome of the observatory is open on Tuesdays and Fridays from 21:00 until midnight."
+PROMPTS = (Path(__file__).parent / "data/prompts.txt").read_text().removesuffix("\n").split("\n%%%%\n")
+"""What frameworks write around a question {q}, and around evidence {c}."""
+
+
+@pytest.mark.parametrize("prompt", PROMPTS)
+def test_of_what_a_framework_writes_only_the_question_is_read(prompt: str):
+    text = prompt.replace("{q}", Q).replace("{c}", EVIDENCE)
+    assert only(chain(text, A)).question == Q
+    assert only(said(text, A)).question == Q
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ class Assembly:
         self.behind = False
         """Whether the last call of `due` or `flush` left something that is ready."""
         self._heap: list[tuple[float, bytes]] = []  # when to look at an open trace
-        self._open_bytes = self._closed_bytes = 0
+        self._open_bytes = self._closed_bytes = self._unmarked = 0
         self._bytes_of = Counter[str]()  # of the open ones, by sender
         for name, meaning, read in (
             ("open_traces", "Traces that wait for more spans.", lambda: len(self._open)),
@@ -77,6 +77,11 @@ class Assembly:
             ),
         ):
             Gauge(f"tracescore_assembly_{name}", meaning, registry=registry).set_function(read)
+
+    @property
+    def unmarked(self) -> int:
+        """Traces dropped so far because no GenAI marker turned up in them."""
+        return self._unmarked
 
     @property
     def open_traces(self) -> int:
@@ -261,6 +266,8 @@ class Assembly:
         held.fresh = 0
         if held.marked:
             self._ready.append(held.trace(closed_by))
+        else:
+            self._unmarked += 1
         if closed_by == "evicted":
             self._memory.add(held, now)
             self._note_gone(held.trace_id)

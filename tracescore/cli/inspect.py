@@ -93,21 +93,30 @@ def _inspected(
             spans[span.trace_id].append(span)
         for log in file_logs:
             logs[log.trace_id].append(log)
-    found: list[Interaction] = []
+    found: list[tuple[Interaction, str]] = []
     reader = TraceReader(settings)
     for trace_id in dict.fromkeys([*spans, *logs]):
         _, reading = reader.read(assemble(spans[trace_id], logs[trace_id]))
-        found += reading.interactions
+        found += [(interaction, reading.misspelt) for interaction in reading.interactions]
         if reading.reason is not None:
-            advice = REASON_ADVICE[reading.reason]
+            advice = reading.misspelt or REASON_ADVICE[reading.reason]
             pass_over({"trace_id": trace_id.hex(), "state": "none", "reason": reading.reason, "advice": advice})
-    for interaction in sorted(found, key=lambda i: (i.start_unix_nano, i.trace_id, i.span_id)):
-        yield _row(interaction, explain=explain)
+    for interaction, misspelt in sorted(
+        found, key=lambda row: (row[0].start_unix_nano, row[0].trace_id, row[0].span_id)
+    ):
+        yield _row(interaction) | (_explanation(interaction, misspelt) if explain else {})
 
 
-def _row(interaction: Interaction, *, explain: bool) -> dict[str, Any]:
+def _row(interaction: Interaction) -> dict[str, Any]:
     row = {name: getattr(interaction, name) for name in _FIELDS}
-    row["unusable"] = sorted(interaction.unusable)
-    if explain:
-        row["found"] = interaction.found
-    return row
+    return row | {"unusable": sorted(interaction.unusable)}
+
+
+def _explanation(interaction: Interaction, misspelt: str) -> dict[str, Any]:
+    """Where each field was read and, where something is missing, what to set."""
+    from tracescore.interactions import content_switch
+
+    advice = misspelt
+    if interaction.state == "content_not_captured":
+        advice = f"turn content on with {content_switch(interaction.convention, interaction.instrumentation)}"
+    return {"found": interaction.found} | ({"advice": advice} if advice else {})

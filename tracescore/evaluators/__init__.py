@@ -17,7 +17,7 @@ from tracescore.evaluators.answer_relevancy import AnswerRelevancy
 from tracescore.evaluators.completeness import Completeness
 from tracescore.evaluators.context_precision import ContextPrecision
 from tracescore.evaluators.context_recall import ContextRecall
-from tracescore.evaluators.eligibility import skip_reason
+from tracescore.evaluators.eligibility import lacks_history, skip_reason
 from tracescore.evaluators.faithfulness import Faithfulness
 from tracescore.judge.operations import Judge, Session
 from tracescore.model import Clock, Evaluation, Interaction, Measure, Result, Unscored
@@ -94,6 +94,8 @@ async def _evaluate(evaluator: Evaluator, interaction: Interaction, session: Ses
     skip = skip_reason(interaction, evaluator.measure)
     if skip is not None:
         return Unscored(evaluator.measure, skip)
+    if lacks_history(interaction, evaluator.measure):
+        return Unscored(evaluator.measure, "needs_history", "the earlier turns of its conversation are not known")
     try:
         return await evaluator.evaluate(interaction, session)
     except JudgeError as error:

@@ -41,6 +41,12 @@ def skip_reason(interaction: Interaction, measure: Measure) -> SkipReason | None
     return None if ranked else "no_ranking"
 
 
+def lacks_history(interaction: Interaction, measure: Measure) -> bool:
+    """Whether `measure` reads a question that follows up on turns of which nothing is known but that there were any."""
+    later = interaction.slices.get("turn") == "later" and not interaction.history
+    return later and measure in {"answer_relevancy", "completeness", "context_precision"}
+
+
 def _absent(interaction: Interaction, field: str) -> bool:
     if field == "answer":
         return interaction.answer is None

@@ -53,7 +53,7 @@ _COMPANY = frozenset(
 
 def answered(value: Any) -> tuple[str | None, values.Flaw]:
     """The answer in an output, and its flaw."""
-    text, flaw, _ = _answered(values.parse(value))
+    text, flaw, _ = _answered(values.parse(value), "output")
     return text, flaw
 
 
@@ -61,7 +61,7 @@ Told = tuple[str | None, values.Flaw, bool]
 """(what was told, its flaw, whether the model asked for a tool and said nothing)."""
 
 
-def _answered(parsed: values.Parsed) -> Told:
+def _answered(parsed: values.Parsed, source: plausibility.Source) -> Told:
     if isinstance(parsed.data, dict) and parsed.data.keys() <= _NO_ANSWER:
         return None, parsed.flaw, False
     if parsed.flaw and parsed.data is None:
@@ -69,7 +69,7 @@ def _answered(parsed: values.Parsed) -> Told:
     text = _answer(parsed.data, _DEPTH)
     if text is None and documents.is_object(parsed.data):
         return None, parsed.flaw or "implausible", False
-    return _told(text, parsed.flaw)
+    return _told(text, parsed.flaw, source)
 
 
 def replied(value: Any) -> Told:
@@ -87,16 +87,16 @@ def replied(value: Any) -> Told:
     spoken = isinstance(value, str) and parsed.flaw != "redacted" and not turns and not _is_response(parsed.data)
     if spoken and not (isinstance(parsed.data, dict) and parsed.data.keys() <= _NO_ANSWER):
         return (None, parsed.flaw, False) if parsed.flaw == "implausible" else _told(value, "")
-    return _answered(parsed)
+    return _answered(parsed, "reply")
 
 
-def _told(text: str | None, flaw: values.Flaw) -> Told:
+def _told(text: str | None, flaw: values.Flaw, source: plausibility.Source = "reply") -> Told:
     """A text as the answer; `flaw` is that of the recording it was to be found in."""
     if text is None:
         return None, flaw, False
     if values.redacted(text):
         return None, "redacted", False
-    freed, flaw = plausibility.passed(text, "reply")
+    freed, flaw = plausibility.passed(text, source)
     if freed is None:
         return None, flaw, not flaw
     final = _final(freed)

@@ -22,6 +22,8 @@ _SEARCHES = re.compile(
     r"vector|index|browse|read_",
     re.IGNORECASE,
 )
+_LISTS = "set retrieval.documents.N.document.content, or output.value to a JSON list of texts or documents"
+"""What to do about a retriever or a reranker whose documents cannot be read, for `inspect --explain`."""
 _STEPS: tuple[Kind, ...] = ("agent", "chain", "prompt", "llm")
 
 
@@ -36,7 +38,8 @@ def read(group: Group, settings: InteractionsConfig, question: fields.Field) -> 
         flaw = flaw or found.flaw
         if found.found:
             tried.append(f"{found.found.span} @ {found.found.key}")
-    return Contexts(flaw=flaw, found=Found("", "", tuple(tried)))
+    unread = [f"{node.name} lists no documents: {_LISTS}" for node in group.of_kind("retriever", "reranker")]
+    return Contexts(flaw=flaw, found=Found("", "", tuple(dict.fromkeys((*tried, *unread)))))
 
 
 def _sources(group: Group, settings: InteractionsConfig, question: fields.Field) -> Iterator[Contexts]:
@@ -110,8 +113,9 @@ def _named_text(value: object, question: str | None) -> str | None:
 def _from_tools(group: Group) -> Contexts:
     """Results of search-like tools, as many as there were, in order of start."""
     # a function around the answering call gives back the answer
-    around = {id(node) for node in group.answering.upwards()} if group.answering else set()
-    results = (_tool_result(node) for node in group.of_kind("tool") if not node.failed and id(node) not in around)
+    tools = group.of_kind("tool")
+    around = {id(node) for node in group.answering.upwards()} if tools and group.answering else set()
+    results = [_tool_result(node) for node in tools if not node.failed and id(node) not in around]
     found = [result for result in results if result is not None] or _from_tool_messages(group) or _from_state(group)
     passages = tuple(text for one in found for text in one.texts)
     flaw = values.worst(one.flaw for one in found)
@@ -188,7 +192,7 @@ def _beside_question(_group: Group, question: fields.Field) -> Iterator[Contexts
 
 
 class ContextRule(NamedTuple):
-    """One place in which passages are looked for, and a capture that needs it; empty where unit tests alone do."""
+    """One place in which passages are looked for, and a capture that needs it."""
 
     name: str
     capture: str
@@ -201,6 +205,6 @@ SOURCES: tuple[ContextRule, ...] = (
     ContextRule("they were handed to a step, or filled into a template", "dspy-openinference", _handed_over),
     ContextRule("a tool that searches found them", "traceloop-langgraph", lambda group, _: [_from_tools(group)]),
     ContextRule("the prompt of the answering call marks them", "openlit", lambda group, _: _from_prompt(group)),
-    ContextRule("they stand beside the question, in an unmarked prompt", "", _beside_question),
+    ContextRule("they stand beside the question, in an unmarked prompt", "evidence-beside-question", _beside_question),
 )
 """In order of precedence, behind the keys of the user's own."""

@@ -105,13 +105,19 @@ class Node:
         """All readings of a field, those of the leading convention first; kept, since many ask."""
         found: tuple[Piece, ...] | None = self.memo.get(what)
         if found is None:
-            readers = [one.readers[what] for one in self.conventions if what in one.readers]
+            readers = _readers(self.conventions, what)
             if len(readers) == 1:  # the most
                 found = tuple(readers[0](self))
             else:
                 found = tuple([piece for reader in readers for piece in reader(self)]) if readers else ()
             self.memo[what] = found
         return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _readers(conventions: tuple[Convention, ...], what: FieldName) -> tuple[Reader, ...]:
+    """Who reads a field: of few combinations of conventions, and asked for each span."""
+    return tuple(one.readers[what] for one in conventions if what in one.readers)
 
 
 def remembered(work: Callable[[Node], T]) -> Callable[[Node], T]:
@@ -219,17 +225,18 @@ class Convention:
         self.readers.update((name, reader) for name, reader in known if reader is not nothing)
 
 
-# ---------------------------------------------------------------- readers
-
-
 def attribute(*keys: str) -> Reader:
     """Reads the attributes named, in this order."""
+
+    def read_one(node: Node) -> tuple[Piece, ...]:
+        value = node.attributes.get(keys[0])
+        return () if value is None else (Piece(keys[0], value),)
 
     def read(node: Node) -> list[Piece]:
         attributes = node.attributes
         return [Piece(key, value) for key in keys if (value := attributes.get(key)) is not None]
 
-    return read
+    return read_one if len(keys) == 1 else read
 
 
 def member(key: str, *names: str) -> Reader:
@@ -242,6 +249,15 @@ def member(key: str, *names: str) -> Reader:
                 yield Piece(f"{key}/{name}", data[name])
 
     return read
+
+
+def happening(read: Reader) -> Reader:
+    """A reader of span events and log records, which most spans have none of."""
+
+    def read_those(node: Node) -> Iterable[Piece]:
+        return read(node) if node.logs or (node.span is not None and node.span.events) else ()
+
+    return read_those
 
 
 def event(name: str, *keys: str) -> Reader:

@@ -30,6 +30,14 @@ class Deduplication:
         """Remembers an interaction that an earlier process read."""
         self._read.setdefault(trace_id, {})[span_id] = state
 
+    def resume_read(self, trace_id: str) -> None:
+        """Remembers that an earlier process read a trace, whatever it held."""
+        self._read.setdefault(trace_id, {})
+
+    def has_read(self, trace_id: str) -> bool:
+        """Whether the trace was read before."""
+        return trace_id in self._read
+
     def new(self, trace: Trace, interactions: Sequence[Interaction]) -> list[Interaction]:
         """Those of `interactions` (all of one trace) that no earlier reading of the trace held."""
         known = self._read.setdefault(trace.trace_id, {})

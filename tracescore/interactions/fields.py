@@ -247,8 +247,9 @@ def _told_by_model(group: Group) -> Iterator[_Candidate]:
     model = group.answering
     if model is None or _broken_off(group, model):
         return
-    around = {id(node) for node in model.upwards()}
-    for node in reversed([node for node in group.of_kind("llm") if node.start >= model.start or id(node) in around]):
+    models = group.of_kind("llm")
+    around = {id(node) for node in model.upwards()} if len(models) > 1 else {id(model)}
+    for node in reversed([node for node in models if node.start >= model.start or id(node) in around]):
         yield from (_Candidate(node, one.key, one.text, one.flaw) for one in calls.received(node))
 
 
@@ -285,7 +286,7 @@ def _answered(node: Node, key: str, value: object) -> _Candidate:
 
 
 class TextRule(NamedTuple):
-    """One place in which a text is looked for, and a capture that needs it; empty where unit tests alone do."""
+    """One place in which a text is looked for, and a capture that needs it."""
 
     name: str
     capture: str
@@ -301,7 +302,7 @@ QUESTIONS: tuple[TextRule, ...] = (
     TextRule("the trace's own input", "langfuse-js", _of_trace),
     TextRule("the input of the outermost span", "dspy-openinference", _of_root),
     TextRule("the inputs of the steps inside, outer ones first", "traceloop-langgraph", _each_unrewritten(_of_steps)),
-    TextRule("what was filled into a template", "", _each_unrewritten(_of_templates)),
+    TextRule("what was filled into a template", "template-variables", _each_unrewritten(_of_templates)),
     TextRule(
         "the last message of the user that the answering call was sent", "openai-v2-span", _each_unrewritten(_of_model)
     ),
@@ -314,6 +315,6 @@ ANSWERS: tuple[TextRule, ...] = (
     TextRule("the outputs of the steps around the answering call, outer ones first", "dify-chatflow", _told_by_steps),
     TextRule("the reply of the answering call", "openai-v2-span", _told_by_model),
     TextRule("the last step, where no model call was traced", "llamaindex-agent-openllmetry", _told_by_last_step),
-    TextRule("what a retrieval came with", "", _told_with_passages),
+    TextRule("what a retrieval came with", "flow-around-retrieve-and-generate", _told_with_passages),
 )
 """In order of precedence, behind the keys of the user's own."""

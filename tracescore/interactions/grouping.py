@@ -30,11 +30,12 @@ class Group:
     @property
     def nodes(self) -> list[Node]:
         """Everything below the parts, in order of (start, end, span id)."""
-        return self._below()[0]
+        return (self._known or self._below())[0]
 
     def _below(self) -> tuple[list[Node], dict[Kind | None, list[Node]]]:
         """(all nodes, those of each kind), found once."""
-        if self._known is not None:
+        if len(self.parts) == 1 and self.root is self.parts[0] and not self.root.children:
+            self._known = [self.root], {self.root.kind: [self.root]}
             return self._known
         found = {id(node): node for part in self.parts for node in walk(part) if node.span is not None}
         nodes = sorted(found.values(), key=turns.order)
@@ -58,9 +59,12 @@ class Group:
 
     def of_kind(self, *kinds: Kind) -> list[Node]:
         """The nodes of the given kinds in order of start."""
-        known = self._below()[1]
+        known = (self._known or self._below())[1]
         if len(kinds) == 1:
             return known.get(kinds[0]) or []
+        if len(known) == 1:  # the most
+            only = next(iter(known))
+            return known[only] if only in kinds else []
         lists = [nodes for kind in kinds if (nodes := known.get(kind))]
         if len(lists) <= 1:
             return lists[0] if lists else []
@@ -69,8 +73,10 @@ class Group:
 
 def _repeats(model: Node) -> bool:
     """Whether a call is inside another one and says nothing: the same call, seen by a second instrumentation."""
-    inside = any(above.kind == "llm" for above in model.upwards() if above is not model)
-    return inside and calls.reply(model) is None and not calls.conversation(model)
+    above = model.parent
+    while above is not None and above.kind != "llm":
+        above = above.parent
+    return above is not None and calls.reply(model) is None and not calls.conversation(model)
 
 
 def groups(tops: Sequence[Node]) -> list[Group]:
@@ -140,7 +146,7 @@ def _ordinary(node: Node, closed: list[Group], loose: list[Node]) -> tuple[list[
         return _with_sources(closed, loose), []
     if "llm" not in node.kinds and any(map(_tried, loose)) and worth.answers_itself(node, plain.question, plain.answer):
         return [_around(node, loose, None)], []
-    if ("llm" in node.kinds and _complete(loose)) or (node.failed and any(_tried(unit) for unit in loose)):
+    if (worth.by_model(node) and _complete(loose)) or (node.failed and any(_tried(unit) for unit in loose)):
         return _split(loose) or [_around(node, loose, None)], []
     return [], loose
 
@@ -229,7 +235,7 @@ def _leftover(loose: list[Node]) -> list[Group]:
 
     Where none was made, a retrieval that came with an answer is one.
     """
-    models = [unit for unit in turns.models(loose) if unit.kind != "llm" or calls.may_answer(unit)]
+    models = list(filter(worth.by_model, loose))
     if not models:
         return [Group(unit, [unit]) for unit in loose if worth.generates(unit)]
     cover = _cover(loose)

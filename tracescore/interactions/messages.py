@@ -35,6 +35,9 @@ _ROLES = {
     "toolmessage": "tool",
 }
 _PLAIN_ROLES = ("user", "assistant", "system", "tool")
+_WRAPPERS = ("kwargs", "data", "message")
+"""What holds the message in LangChain's constructors and dumps, and in OpenAI's choices."""
+_ODD = (*_WRAPPERS, "type")
 _CALLS = ("tool_call", "tool-call", "tool_use", "function_call")
 _RESULT_HOLDERS = ("tool_call_result", "functionResponse", "function_response", "toolResult")
 _CALL_HOLDERS = ("tool_call", "toolUse", "functionCall", "function_call")
@@ -96,12 +99,16 @@ def turns(value: Any) -> list[Turn]:
     if isinstance(value[0], str) and (pair := _pair(value)):
         return [pair]
     found = [_turn(item) for item in value if not _is_aside(item)]
-    return _with_observations([turn for turn in found if turn]) if found and all(found) else []
+    if not found or None in found:
+        return []
+    return _with_observations([turn for turn in found if turn])
 
 
 def _is_aside(item: Any) -> bool:
     """Whether a list of messages holds in this place what is none: a thought, a call of a tool of the provider."""
-    kind = item.get("type") if isinstance(item, dict) and "role" not in item else None
+    if not isinstance(item, dict) or "role" in item:  # the most
+        return False
+    kind = item.get("type")
     return isinstance(kind, str) and (kind in _NOT_TEXT or (kind.endswith("_call") and kind != "function_call"))
 
 
@@ -149,9 +156,10 @@ def last_answer(conversation: Sequence[Turn]) -> str | None:
 
 def streamed(conversation: Sequence[Turn]) -> bool:
     """Whether messages are the pieces of one, which the assistant's model sent token by token, spaces and all."""
-    return all(turn.role == "assistant" and not turn.calls for turn in conversation) and pieces(
-        [turn.text or "" for turn in conversation]
-    )
+    if len(conversation) < _PIECES:
+        return False
+    said = all(turn.role == "assistant" and not turn.calls for turn in conversation)
+    return said and pieces([turn.text or "" for turn in conversation])
 
 
 def pieces(texts: Sequence[str]) -> bool:
@@ -194,6 +202,8 @@ def _role(message: dict[str, Any]) -> str | None:
 
 
 def _turn(value: Any) -> Turn | None:
+    if isinstance(value, dict) and value.get("role") in _PLAIN_ROLES and value.keys().isdisjoint(_ODD):  # the most
+        return _from(str(value["role"]), value) if not _BODIES.isdisjoint(value) else None
     if isinstance(value, str) and value.lstrip()[:1] == "{":
         value = values.data(value)
     if isinstance(value, list) and value and isinstance(value[0], str):
@@ -202,7 +212,7 @@ def _turn(value: Any) -> Turn | None:
         value = values.data(value)
     if not isinstance(value, dict):
         return None
-    for wrapper in ("kwargs", "data", "message"):  # LangChain constructor, LangChain dump, OpenAI choice
+    for wrapper in _WRAPPERS:
         inner = value.get(wrapper)
         if isinstance(inner, dict) and "content" in inner:
             role = _role(value) or _role(inner)
@@ -229,7 +239,14 @@ def _printed_role(message: dict[str, Any]) -> str | None:
 
 
 def _from(role: str, message: dict[str, Any]) -> Turn:
-    body = next((message[key] for key in _HELD if message.get(key) is not None), None)
+    body = None
+    for key in _HELD:
+        if (body := message.get(key)) is not None:
+            break
+    if isinstance(body, list) and len(body) == 1 and role != "tool" and "tool_calls" not in message:
+        said = _plain_part(body[0]) if isinstance(body[0], dict) else None
+        if said is not None:  # the most
+            return Turn(role, said)
     texts, results, calls = _parts(body, role)
     for call in message.get("tool_calls") or ():
         if isinstance(call, dict):
@@ -279,10 +296,6 @@ def _parts(body: Any, role: str) -> tuple[list[str], list[ToolResult], list[tupl
     return texts, results, calls
 
 
-def _seen_or_heard(part: dict[str, Any]) -> bool:
-    return any(part.get(key) is not None for key in _MEDIA)
-
-
 def _plain_part(part: dict[str, Any]) -> str | None:
     """The text of a part that is no more than a text, as the most are."""
     if len(part) != 2 or part.get("type") != "text":
@@ -319,15 +332,13 @@ def _result(part: dict[str, Any]) -> ToolResult:
     name = inner.get("name") or inner.get("toolName") or origin.get("tool_name") or ""
     keys = ("response", "result", "output", "content")
     result = next((inner[key] for key in keys if inner.get(key) is not None), None)
-    if _failed(inner) or (isinstance(result, dict) and "value" in result and _is_error(result)):
+    if _failed(inner) or (
+        isinstance(result, dict) and "value" in result and str(result.get("type")).startswith("error")
+    ):
         result = None
     elif isinstance(result, dict) and set(result) <= {"type", "value"} and "value" in result:
         result = result["value"]
     return ToolResult(str(call_id or origin.get("id") or ""), str(name), result)
-
-
-def _is_error(result: dict[str, Any]) -> bool:
-    return str(result.get("type", "")).startswith("error")
 
 
 def _is_part_list(value: Any) -> bool:

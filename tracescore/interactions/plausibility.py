@@ -12,24 +12,26 @@ import re
 from typing import Literal, NamedTuple
 
 from tracescore.interactions import reprs, scaffolds, values
+from tracescore.interactions.printed import Role, printed
 
-Source = Literal["recorded", "message", "reply", "passage"]
-"""A function's input or output, what a user said to a model, what a model said, a piece of evidence."""
+Source = Literal["input", "output", "message", "reply", "passage"]
+"""A function's input, its output, what a user said to a model, what a model said, a piece of evidence."""
 
 
 class Gate(NamedTuple):
-    """What fails or is taken out: whole reprs; pictures and sounds as base64; an agent's scaffold."""
+    """What fails or is taken out: what a program printed, and whole reprs; media as base64; an agent's scaffold."""
 
-    reprs: bool
+    printed: Role | None
     media: Literal["inside", "alone"]
     scaffold: bool
 
 
 GATES: dict[Source, Gate] = {
-    "recorded": Gate(reprs=True, media="inside", scaffold=True),
-    "message": Gate(reprs=False, media="inside", scaffold=True),
-    "reply": Gate(reprs=False, media="inside", scaffold=True),
-    "passage": Gate(reprs=True, media="alone", scaffold=False),
+    "input": Gate("question", media="inside", scaffold=True),
+    "output": Gate("answer", media="inside", scaffold=True),
+    "message": Gate(None, media="inside", scaffold=True),
+    "reply": Gate(None, media="inside", scaffold=True),
+    "passage": Gate("passage", media="alone", scaffold=False),
 }
 
 _PAYLOAD = r"[A-Za-z0-9+/_%-]"
@@ -55,7 +57,7 @@ _ONLY = re.compile(rf"\s*(?P<run>{_PAYLOAD}{{{_WHOLE},}}+)={{0,2}}\s*\Z")
 def passed(text: str, source: Source) -> tuple[str | None, values.Flaw]:
     """(the text without what nobody said, why nothing is left of it); an empty text passes as it is."""
     gate = GATES[source]
-    if gate.reprs and reprs.begins(text) and (reprs.read(text)[0] or _shortened(text)):
+    if gate.printed and _is_printed(text, gate.printed):
         return None, "implausible"
     if not text.strip():
         return text, ""
@@ -63,15 +65,20 @@ def passed(text: str, source: Source) -> tuple[str | None, values.Flaw]:
         return None, "implausible"
     freed = _without_media(text) if gate.media == "inside" and len(text) >= _INLINE else text
     if gate.scaffold and freed:
-        if source == "reply":
+        if source in ("output", "reply"):
             return scaffolds.spoken(freed), ""
         freed = scaffolds.task(freed)
     return (freed, "") if freed else (None, "implausible")
 
 
+def _is_printed(text: str, role: Role) -> bool:
+    bare = text.strip()
+    return (reprs.begins(bare) and (reprs.read(bare)[0] or _shortened(bare))) or printed(text, role)
+
+
 def _shortened(text: str) -> bool:
     """Whether a text is a printed dict that ends inside an object whose own repr was shortened: `{'a': B(text...)}`."""
-    return "':" in text and text.rstrip().endswith(_DOTS)
+    return "':" in text and text.endswith(_DOTS)
 
 
 def _is_media(text: str) -> bool:

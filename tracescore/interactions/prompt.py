@@ -51,6 +51,8 @@ _SOURCE_TAG = re.compile(
     re.IGNORECASE,
 )
 _QUESTION_TAG = re.compile(r"<(question|query|user_question|user_query|user_input)\b[^<>]{0,200}>", re.IGNORECASE)
+_WAITS = re.compile(r"\n[ \t#*>-]*(?:[\w-]+ ){0,2}(?:answer|response)[*]{0,2} ?:[*]{0,2}\s*\Z", re.IGNORECASE)
+"""A prompt that ends with a label waits for what comes behind it."""
 _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\s*$", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*[-=_*#~]{3,}[ \t]*$", re.MULTILINE)
 _OF_WHAT = r" (?:the|this|a|user)[^.\n]{0,60}(?:message|question|query|input)"
@@ -60,6 +62,7 @@ _REWRITES = {
     "write": re.compile(rf"re-?write{_OF_WHAT}"),
     "formulate": re.compile(rf"re-?formulate{_OF_WHAT}"),
     "condense": re.compile(r"condense[^.\n]{0,60}question"),
+    "passage": re.compile(r"write a passage to answer"),  # hypothetical documents (HyDE)
     "generate": re.compile(r"generate (?:a|an) [^.\n]{0,20}(?:search query|title)"),
 }
 """Requests in lower case, by a word that is in each of them: a text has few of the words, and patterns are dear."""
@@ -176,7 +179,8 @@ def _beside(before: str, after: str) -> str | None:
 def question_in(text: str) -> str:
     """The question a rendered prompt asks; the text itself where it is no rendered prompt."""
     found = take_apart(text)
-    return found.question if found.question and found.evidence else text
+    rendered = found.evidence or text.startswith("[[ ## ") or _WAITS.search(text[-80:])
+    return found.question if found.question and rendered else text
 
 
 def evidence_in(conversation: Sequence[Turn]) -> list[str]:

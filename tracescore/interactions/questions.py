@@ -89,8 +89,9 @@ _Asked = tuple[str | None, values.Flaw, tuple[Message, ...]]
 def _asked(parsed: values.Parsed, depth: int) -> _Asked:
     data = parsed.data
     if isinstance(data, str):
-        freed, flaw = plausibility.passed(data.strip(), "recorded")
-        return (prompt.question_in(freed) if freed else None), flaw or parsed.flaw, ()
+        freed, flaw = plausibility.passed(data.strip("\r\n"), "input")
+        bare = (freed or "").strip()
+        return (prompt.question_in(bare) if bare else None), flaw or parsed.flaw, ()
     if depth == 0 or not isinstance(data, (list, dict)) or not data:
         return None, parsed.flaw, ()
     conversation = messages.turns(data)

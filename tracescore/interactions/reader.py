@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tracescore import model
 from tracescore.config import InteractionsConfig
-from tracescore.interactions import calls, contexts, fields, grouping, messages, slices, tree, worth
+from tracescore.interactions import calls, contexts, fields, grouping, messages, misspelt, slices, tree, worth
 from tracescore.interactions.convention import Node
 from tracescore.interactions.exclusions import MadeBy
 from tracescore.interactions.fields import Field
@@ -30,6 +30,8 @@ class Reading:
     set_aside: Mapping[MadeBy, int]
     reason: EmptyReason | None = None
     """Why there are no interactions, where there are none."""
+    misspelt: str = ""
+    """What to set where a span says wrongly what it does, and something is missing."""
 
 
 def read(trace: Trace, settings: InteractionsConfig, keep: Iterable[str] = ()) -> Reading:
@@ -44,9 +46,11 @@ def read(trace: Trace, settings: InteractionsConfig, keep: Iterable[str] = ()) -
     found = _without_retried(groups, [_interaction(trace, group, settings, keep) for group in groups])
     aside = bool(forest.set_aside)
     reason = None if found else worth.why_none(forest.tops, spans=bool(trace.spans), set_aside=aside)
-    understood = sum(node.kind is not None for top in forest.tops for node in tree.walk(top))
+    nodes = [node for top in forest.tops for node in tree.walk(top)]
+    wrong = "" if found and all(one.contexts for one in found) else misspelt.advice(nodes)
+    understood = sum(node.kind is not None for node in nodes)
     tree.fell(forest.tops)
-    return Reading(tuple(found), understood, forest.set_aside, reason)
+    return Reading(tuple(found), understood, forest.set_aside, reason, wrong)
 
 
 def _interaction(trace: Trace, group: Group, settings: InteractionsConfig, keep: Iterable[str]) -> Interaction:

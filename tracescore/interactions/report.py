@@ -33,12 +33,16 @@ REASON_ADVICE: dict[EmptyReason, str] = {
     "indexing": "the traces hold embeddings and index writes only; send traces of questions",
     "no_question_and_answer": "the traces hold chains or agents without a question and an answer; set input.value and "
     "output.value on the outermost, or name the keys that hold them in interactions.mappings",
-    "no_step": "no span says what it did (openinference.span.kind: CHAIN, LLM, RETRIEVER, ...); "
-    "set it, or name the spans and their keys in interactions.mappings",
+    "no_step": "no span says what it did; instrument the model client (docs/instrument.md), or set "
+    "openinference.span.kind (CHAIN, LLM, RETRIEVER, ...), or name spans and keys in interactions.mappings",
     "evaluators": "the traces hold spans of evaluators only; send those of the app",
     "spans_missing": "log records arrived without their spans; send traces too, from the same process",
 }
 """What to do about traces that hold no interaction."""
+NO_MARKER_ADVICE = (
+    "no trace holds a span of a GenAI convention; instrument the model client (docs/instrument.md), or set "
+    "openinference.span.kind, input.value and output.value, or name your keys in interactions.mappings"
+)
 FIELDS = ("question", "answer", "contexts")
 """Fields of an interaction for which users may name keys of their own."""
 
@@ -52,10 +56,18 @@ class Report:
     """Counts what was read and says it once a minute, only when something came."""
 
     def __init__(
-        self, settings: InteractionsConfig, registry: CollectorRegistry, clock: Clock, switch: Callable[[str, str], str]
+        self,
+        settings: InteractionsConfig,
+        registry: CollectorRegistry,
+        clock: Clock,
+        switch: Callable[[str, str], str],
+        unmarked: Callable[[], int] = lambda: 0,
     ) -> None:
-        """`switch` names, for a convention and an instrumentation, the settings that make it record content."""
-        self._clock, self._switch = clock, switch
+        """`switch` names, for a convention and an instrumentation, the settings that make it record content.
+
+        `unmarked` counts the traces so far that were never read, for want of a GenAI marker.
+        """
+        self._clock, self._switch, self._unmarked = clock, switch, unmarked
         self._own_keys = {field: {key for one in settings.own for key in getattr(one, field)} for field in FIELDS}
         self._mapped = Counter(
             "tracescore_interactions_own_keys",
@@ -76,7 +88,7 @@ class Report:
             self._set_aside.labels(maker)
         self._empty = Counter(
             "tracescore_interactions_none",
-            "Traces with GenAI spans that held no interaction, by reason.",
+            "Traces with GenAI spans that held no interaction when first read, by reason.",
             ["reason"],
             registry=registry,
         )
@@ -87,11 +99,18 @@ class Report:
         self._spans = 0
         self._states: Tally[State] = Tally()
         self._silent: Tally[tuple[str, str]] = Tally()
+        self._misspelt = ""
+        self._marked = False
+        """Whether any trace with a marker has come."""
         self.genai_spans = Counter("tracescore_interactions_genai_spans", "GenAI spans read.", registry=registry)
 
     @property
     def advice(self) -> str:
         """What to do: about the instrumentation that most lacks content, or about traces without any interaction."""
+        if not self._marked:
+            return NO_MARKER_ADVICE if self._unmarked() else ""
+        if not self._silent and self._misspelt:
+            return logs.plain(self._misspelt)
         if not self._silent and self._reasons and not self._states:
             return REASON_ADVICE[self._reasons.most_common(1)[0][0]]
         if not self._silent:
@@ -100,13 +119,16 @@ class Report:
         switch = self._switch(convention, instrumentation)
         return f"{logs.plain(instrumentation) or convention} records no content; turn it on with {switch}"
 
-    def trace(self, reading: Reading, interactions: list[Interaction]) -> None:
-        """Takes in one trace that was read and its new interactions."""
+    def trace(self, reading: Reading, interactions: list[Interaction], *, again: bool = False) -> None:
+        """Takes in one trace that was read and its new interactions; `again`: it had been read before, with less."""
+        if not self._marked:  # the line comes with it, whatever was said of others
+            self._marked, self._next = True, 0.0
         self.genai_spans.inc(reading.genai_spans)
         self._spans += reading.genai_spans
         for maker, count in reading.set_aside.items():
             self._set_aside.labels(maker).inc(count)
-        if reading.reason is not None:
+        self._misspelt = self._misspelt or reading.misspelt
+        if reading.reason is not None and not again:
             self._reasons[reading.reason] += 1
             self._empty.labels(reading.reason).inc()
         for interaction in interactions:
@@ -128,17 +150,21 @@ class Report:
 
     def say(self) -> None:
         """Logs the line if anything came since the last one."""
-        if not self._spans and not self._states and not self._reasons:
+        unread = 0 if self._marked else self._unmarked()
+        if not self._spans and not self._states and not self._reasons and not unread:
             return
         states = {"complete": self._states["complete"], **dict(sorted(self._states.items()))}
         counts = " ".join(f"{state}={count}" for state, count in states.items())
         counts += "".join(f" {reason}={count}" for reason, count in sorted(self._reasons.items()))
-        nothing = bool(self._reasons) and not self._states
-        level = logging.WARNING if self._silent or nothing else logging.INFO
-        advice = f' advice="{self.advice}"' if self._silent or nothing else ""
-        _log.log(level, "genai_spans=%d interactions=%d %s%s", self._spans, self._states.total(), counts, advice)
+        counts += f" no_marker={unread}" if unread else ""
+        advice = self.advice
+        _log.log(
+            logging.WARNING if advice else logging.INFO,
+            "genai_spans=%d interactions=%d %s%s",
+            *(self._spans, self._states.total(), counts, f' advice="{advice}"' if advice else ""),
+        )
         self._next = self._clock() + _EVERY
-        self._spans = 0
+        self._spans, self._misspelt = 0, ""
         self._states.clear()
         self._silent.clear()
         self._reasons.clear()

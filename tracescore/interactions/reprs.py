@@ -53,7 +53,7 @@ _WORD = re.compile(r"[A-Za-z_][\w.-]*")
 _CONSTANTS = {"None": None, "True": True, "False": False, "Ellipsis": None, "NotGiven": None}
 _LOWER = frozenset(("namespace", "defaultdict", "deque", "mappingproxy", "dict_values", "dict_keys", "array", "tensor"))
 _LOWER |= frozenset(
-    ("set", "frozenset", "bytearray", "datetime.datetime", "dict", "list", "tuple", "types.SimpleNamespace")
+    ("UUID", "set", "frozenset", "bytearray", "datetime.datetime", "dict", "list", "tuple", "types.SimpleNamespace")
 )
 _CAMEL = re.compile(r"(?:[\w]+\.)*_*[A-Z]\w*[a-z]\w*$")
 
@@ -251,6 +251,8 @@ class _Reader:
             elif self.peek() != closing:
                 raise _NoRepr
         self.at += 1
+        if opening != "(" and items and all(isinstance(item, dict) and TYPE in item for item in items):
+            self.telling = True
         return members if opening == "{" and not items else items
 
     def call(self, match: re.Match[str], depth: int) -> Any:
@@ -266,7 +268,7 @@ class _Reader:
                 self.fields += 1
                 fields[key["name"]] = self.value(depth + 1, bare=True)
             else:
-                places.append(self.value(depth + 1))
+                places.append(self.value(depth + 1, bare=depth > 0))
             if self.peek() == ",":
                 self.at += 1
             elif self.peek() != ")":
@@ -278,7 +280,7 @@ class _Reader:
         empty = not fields and not places and sum(map(str.isupper, name)) > 1
         self.telling = self.telling or bool(fields) or name in _LOWER or empty
         self.objects = True
-        if name.startswith("datetime."):
+        if name.startswith("datetime.") or name == "UUID":
             return OPAQUE
         if name in _LOWER and places and not fields:
             return places[-1]

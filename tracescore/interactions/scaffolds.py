@@ -76,6 +76,33 @@ TASKS: tuple[Frame, ...] = (
     _frame("smolagents managed agent", "by your manager", r"^task:[ \t]*\n", r"^-{3,}\s*$"),
     _frame("smolagents, at the last step", "following user task", r"answer to the following user task:[ \t]*\n"),
     _frame(
+        "smolagents, planning",
+        "a world expert at",
+        r"(?:here is your task|given the following task)[^\n:]{0,40}:\s*(?:task:\s*)?```[^\n]*\n",
+        r"^```",
+    ),
+    _frame("BeeAI", "your task:", r"\A\s*your task:[ \t]*", r"^(?:context|expected output):", whole=True),
+    _frame(
+        "LangGraph's plan and execute",
+        "original plan was this",
+        r"^your objective was this:\s*",
+        r"^[^\S\n]*+your original plan was this",
+    ),
+    _frame("CAMEL", "rules of", r"^=+ task =+\s*", r"^=+ rules of"),
+    _frame(
+        "LlamaIndex, refining",
+        "provided an existing answer",
+        r"\A\s*the original query is as follows:[ \t]*",
+        r"^[^\S\n]*+we have provided an existing answer",
+    ),
+    _frame("AutoGen's retrieval agents", "context is:", r"^user's question is:[ \t]*", r"^[^\S\n]*+context is:"),
+    _frame(
+        "AutoGen Magentic-One, later",
+        "working ",
+        r"(?:working on|working to solve) the following (?:request|task):\s*",
+        r"^[^\S\n]*+(?:and we have assembled|we have completed|it's clear we aren't)",
+    ),
+    _frame(
         "AutoGen Magentic-One, plan",
         "following user request",
         r"address the following user request:\s*",

@@ -34,7 +34,7 @@ _INDEXES = re.compile(
 
 
 class FlowRule(NamedTuple):
-    """One way in which a flow answers somebody, and a capture that needs it; empty where unit tests alone do."""
+    """One way in which a flow answers somebody, and a capture that needs it."""
 
     name: str
     capture: str
@@ -46,7 +46,8 @@ def answers_somebody(flow: Node) -> bool:
     return any(rule.holds(flow) for rule in FLOW_RULES)
 
 
-def _by_model(flow: Node) -> bool:
+def by_model(flow: Node) -> bool:
+    """Whether a model call below a span may have answered, rather than asked for a tool or another question."""
     return "llm" in flow.kinds and any(calls.may_answer(below) for below in walk(flow) if below.kind == "llm")
 
 
@@ -96,7 +97,7 @@ def by_steps(flow: Node) -> list[Node]:
 
 
 FLOW_RULES: tuple[FlowRule, ...] = (
-    FlowRule("a model call below it answers", "spring-unescaped-lists", _by_model),
+    FlowRule("a model call below it answers", "spring-unescaped-lists", by_model),
     FlowRule("it failed while it answered", "traceloop-langchain", _failed),
     FlowRule("it records a question and an answer", "own-spans-no-retriever", _by_itself),
     FlowRule("it records an answer, one search below the question", "llamaindex-workflow-openllmetry", _by_query),
@@ -104,7 +105,7 @@ FLOW_RULES: tuple[FlowRule, ...] = (
     FlowRule(
         "its steps record a question and an answer", "llamaindex-agent-openllmetry", lambda flow: bool(by_steps(flow))
     ),
-    FlowRule("a retrieval below it came with an answer", "", _by_retrieval),
+    FlowRule("a retrieval below it came with an answer", "flow-around-retrieve-and-generate", _by_retrieval),
 )
 
 

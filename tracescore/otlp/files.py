@@ -24,7 +24,7 @@ def read_file(path: Path) -> tuple[list[RawSpan], list[RawLog]]:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from None
     named_logs = path.stem.endswith(".logs")
     try:
-        return _read_json(content) if path.suffix == ".json" else _read_protobuf(content, named_logs)
+        return read_json(content) if path.suffix == ".json" else _read_protobuf(content, named_logs)
     except DecodeError as error:
         raise DecodeError(f"{path}: {error}") from None
 
@@ -44,7 +44,8 @@ def _read_protobuf(content: bytes, named_logs: bool) -> tuple[list[RawSpan], lis
     return [], split.logs
 
 
-def _read_json(content: bytes) -> tuple[list[RawSpan], list[RawLog]]:
+def read_json(content: bytes) -> tuple[list[RawSpan], list[RawLog]]:
+    """All spans and log records of OTLP JSON: one request, or one per line; DecodeError for anything else."""
     spans: list[RawSpan] = []
     logs: list[RawLog] = []
     for document in _documents(content):

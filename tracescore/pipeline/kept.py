@@ -60,6 +60,7 @@ class Kept:
         for name, keeper in self._keepers.items():
             if keeper is not None:
                 kept[name] = await keeper.forget_traces(trace_ids)
+        kept["turns of conversations"] = self._parts.known_turns.forget(trace_ids)
         kept["files moved aside"] = self._remove_aside()
         return {
             "erased": what,

@@ -2,6 +2,7 @@
 
 import contextlib
 import time
+from collections.abc import Callable
 from functools import partial
 
 import anyio
@@ -12,6 +13,7 @@ from tracescore.interactions.report import Report
 from tracescore.model import Interaction, RawTrace
 from tracescore.pipeline.defects import Defects
 from tracescore.pipeline.journal import Closed, Journal, ReadTrace
+from tracescore.pipeline.known_turns import KnownTurns
 from tracescore.pipeline.queue import Queue
 from tracescore.pipeline.trace_reader import TraceReader
 from tracescore.redaction import Redactor
@@ -37,14 +39,18 @@ class ReadingStage:
         reader: TraceReader,
         gold: GoldTraffic,
         deduplication: Deduplication,
+        known_turns: KnownTurns,
         report: Report,
         sampler: Sampler,
         redactor: Redactor,
+        keep: Callable[[RawTrace], None],
         defects: Defects,
     ) -> None:
+        """`keep` is given each trace that was read."""
         self._journal, self._queue, self._reader, self._gold = journal, queue, reader, gold
-        self._deduplication, self._report, self._sampler = deduplication, report, sampler
-        self._redactor, self._defects = redactor, defects
+        self._deduplication, self._known_turns = deduplication, known_turns
+        self._report, self._sampler = report, sampler
+        self._redactor, self._keep, self._defects = redactor, keep, defects
         self._fairness = Fairness()
         self._polite, self._was_behind = 0.0, False
 
@@ -81,8 +87,10 @@ class ReadingStage:
             trace, reading = await aside(reading_it) if _is_large(raw) else reading_it()
             if self._gold.claims(raw.trace_id, reading.interactions):
                 return ReadTrace()
-            fresh = self._deduplication.new(trace, reading.interactions)
-            self._report.trace(reading, fresh)
+            self._keep(raw)
+            again = self._deduplication.has_read(trace.trace_id)
+            fresh = list(map(self._known_turns.placed, self._deduplication.new(trace, reading.interactions)))
+            self._report.trace(reading, fresh, again=again)
             fresh_ids = {interaction.span_id for interaction in fresh}
             known = [interaction for interaction in reading.interactions if interaction.span_id not in fresh_ids]
             return ReadTrace([(each, self._sampled(each)) for each in fresh], known)

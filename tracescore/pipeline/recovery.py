@@ -18,6 +18,7 @@ from tracescore.interactions.deduplication import Deduplication
 from tracescore.judge.epoch import Epochs
 from tracescore.model import Interaction, Measure, State
 from tracescore.pipeline.defects import Defects
+from tracescore.pipeline.known_turns import KnownTurns
 from tracescore.pipeline.ledger import Ledger
 from tracescore.pipeline.queue import Queue
 from tracescore.pipeline.trace_reader import TraceReader
@@ -27,7 +28,7 @@ from tracescore.spool.stored import COUNTED_ANEW, Known, Past, Stored
 
 _log = logging.getLogger("tracescore.spool")
 
-_LEDGER = "ledger"
+_LEDGER, _TURNS = "ledger", "known_turns"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,12 @@ class Parts:
     epochs: Epochs | None = None
     erased: set[bytes] = field(default_factory=set)
     """Traces of which nothing more is to be taken in."""
+    known_turns: KnownTurns = field(default_factory=KnownTurns)
 
     def persisted(self) -> dict[str, Part]:
         """Those whose figures go on, by name."""
-        return {_LEDGER: self.ledger} | {each.name: each for each in self.exporters if isinstance(each, Continuing)}
+        own: dict[str, Part] = {_LEDGER: self.ledger, _TURNS: self.known_turns}
+        return own | {each.name: each for each in self.exporters if isinstance(each, Continuing)}
 
 
 def totals(parts: Parts) -> bytes:
@@ -130,6 +133,8 @@ class Recovery:
         for held in self._stored.closed():
             assembly.resume_closed(held.spans, held.logs, held.at)
             read[(held.spans or held.logs)[0].trace_id] = set()
+        for trace_id in read:
+            self._parts.deduplication.resume_read(trace_id.hex())
         for held in self._stored.requests():
             assembly.resume(held.spans, held.logs, held.at)
             for trace_id in {each.trace_id for each in held.spans} | {each.trace_id for each in held.logs}:
@@ -171,7 +176,9 @@ class Recovery:
         """The interactions of its trace, by span; none where it cannot be read any more."""
         try:
             held = self._stored.pieces_of(known)
-            found = reader.interactions(assemble(held.spans, held.logs)) if held.spans or held.logs else []
+            if not held.spans and not held.logs:
+                return {}
+            found = reader.interactions(assemble(held.spans, held.logs), self._parts.known_turns.placed)
         except Exception as error:  # noqa: BLE001 - one bad trace costs itself, and no start
             self._defects.count("interactions", error, once_for="reading again")
             return {}

@@ -1,15 +1,16 @@
 """The one way from the bytes of a trace to the interactions in it: for the service, a gold run and `inspect` alike."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from prometheus_client import CollectorRegistry
 
-from tracescore.assembly import Assembly
+from tracescore.assembly import Assembly, assemble
 from tracescore.config import Config, InteractionsConfig
 from tracescore.interactions import MARKERS, Reading, read
 from tracescore.interactions.report import own_keys
 from tracescore.model import Clock, Interaction, RawTrace, Trace
 from tracescore.otlp.decode import decode
+from tracescore.otlp.files import read_json
 from tracescore.redaction import Redactor
 
 
@@ -30,10 +31,16 @@ class TraceReader:
         trace = decode(raw)
         return trace, read(trace, self._settings, self._attributes)
 
-    def interactions(self, raw: RawTrace) -> list[Interaction]:
-        """The interactions of the trace, redacted where that is wanted."""
-        found = self.read(raw)[1].interactions
-        return [self._redactor.interaction(each) for each in found] if self._redactor else list(found)
+    def read_json(self, content: bytes) -> tuple[Trace, Reading]:
+        """The same of the trace that OTLP JSON holds; DecodeError where it is none."""
+        return self.read(assemble(*read_json(content)))
+
+    def interactions(
+        self, raw: RawTrace, placed: Callable[[Interaction], Interaction] = lambda each: each
+    ) -> list[Interaction]:
+        """The interactions of the trace, each `placed` in its conversation, and redacted where that is wanted."""
+        found = list(map(placed, self.read(raw)[1].interactions))
+        return [self._redactor.interaction(each) for each in found] if self._redactor else found
 
 
 def build_assembly(config: Config, registry: CollectorRegistry, clock: Clock) -> Assembly:

@@ -69,7 +69,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "judge_mixed": "several models answered under the judge's name",
     "judge_unfit": "the judge cannot do this work",
     "judge_input_too_long": "the text is longer than the judge can read",
-    "needs_history": "a follow-up question; this judge reads first questions only",
+    "needs_history": "a follow-up question; this judge reads first ones only, or what was said before is not known",
     "abstained": "the answer says that it cannot answer",
     "no_questions": "the judge found no question that the answer answers",
     "no_parts": "the judge found no part in the question",

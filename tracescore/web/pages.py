@@ -2,6 +2,7 @@
 
 GET  /                          the ledger, the scores of each measure, the lowest ones, the latest ones
 GET  /interactions/{trace_id}   the evidence behind the scores of one trace
+GET  /interactions/{trace_id}/trace.json  .../expected.json   the trace as files that tests/captures reads
 GET  /gold                      the runs of the gold set, and the items that changed sides
 POST /login                     the token by a form (GET /login?token=... by a link); begins a session
 POST /logout                    ends it
@@ -36,6 +37,7 @@ from tracescore.web.guard import Guard, Visitor
 from tracescore.web.messages import LARGEST_BODY, Request, html, only_known
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
+from tracescore.web.saving import Saving
 
 _log = logging.getLogger("tracescore.web")
 
@@ -66,7 +68,7 @@ class Pages:
     convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
     `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one; `live`
     counts the answers that came in live traces lately; results leave the page after `age` seconds; `kept` gives what
-    can look into the spool, copy it, and erase.
+    can look into the spool, copy it, and erase; `saving` keeps the traces that can be saved.
     Raises UsageError when the token cannot be read.
     """
 
@@ -87,6 +89,7 @@ class Pages:
         age: float | None = None,
         kept: Callable[[], api.KeptTexts | None] = lambda: None,
         live: api.CountLive = lambda _: 0,
+        saving: Saving | None = None,
     ) -> None:
         self._guard = Guard(settings, access)
         self._labels = labels.LabelPages(labelling)
@@ -98,7 +101,7 @@ class Pages:
         self._switch = switch
         self._changes = changes
         self._recent = Recent(settings.keep, clock, age)
-        self._gold = gold
+        self._gold, self._saving = gold, saving
         self._asked = api.Informants(changes, self._recent, live, kept)
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page, by HTTP status.", ["status"], registry=registry
@@ -112,7 +115,7 @@ class Pages:
 
     async def forget_traces(self, trace_ids: frozenset[str]) -> int:
         """Forgets what the page keeps of these traces."""
-        return self._recent.forget(trace_ids)
+        return self._recent.forget(trace_ids) + (self._saving.forget(trace_ids) if self._saving else 0)
 
     async def close(self) -> None:
         """Nothing to release."""
@@ -156,6 +159,8 @@ class Pages:
             return self._overview(request.query, visitor)
         if request.path == GOLD_PATH and self._gold is not None:
             return html(200, page("gold.html", **self._gold()))
+        if self._saving is not None and (saved := self._saving.answer(request.path)) is not None:
+            return saved
         return self._trace(request.path)
 
     def _overview(self, query: str, visitor: Visitor) -> Response:
@@ -185,7 +190,9 @@ class Pages:
             unknown = f"The page keeps the last {self._keep:,} interactions; none of them is of this trace."
             misspelt = "The address of an interaction is /interactions/ and the 32 hex digits of its trace id."
             return _message(404, "Nothing here", unknown if match else misspelt)
-        values = {"kept": kept, "trace_id": kept[0].result.interaction.trace_id, "targets": self._targets}
+        trace_id = kept[0].result.interaction.trace_id
+        saved = self._saving is not None and self._saving.has(trace_id)
+        values = {"kept": kept, "trace_id": trace_id, "targets": self._targets, "saved": saved}
         return html(200, page("interaction.html", **values))
 
     async def _label(self, request: Request, visitor: Visitor) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from collections.abc import Iterator
@@ -79,6 +80,12 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
+def main() -> None:
+    """Writes the page."""
+    parser = argparse.ArgumentParser(description="Writes docs/instrument.md from the expectations of the recordings.")
+    parser.add_argument("--out", type=Path, default=PAGE, help="default: %(default)s")
+    parser.parse_args().out.write_text(page())
+
+
 if __name__ == "__main__":
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page())
+    main()

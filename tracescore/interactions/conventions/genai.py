@@ -20,6 +20,7 @@ from tracescore.interactions.convention import (
     Reader,
     attribute,
     either,
+    happening,
     heads,
     when,
 )
@@ -102,6 +103,7 @@ def _happened(node: Node) -> Iterator[tuple[str, str, Mapping[str, Any], Any]]:
 def _details(key: str) -> Reader:
     """A key of the operation event; some emitters put the same fields into the record's body."""
 
+    @happening
     def read(node: Node) -> Iterator[Piece]:
         for where, name, attributes, body in _happened(node):
             if name == _DETAILS:
@@ -130,6 +132,7 @@ def _fields(attributes: Mapping[str, Any], body: Any) -> dict[str, Any]:
     return {key: values.data(value) if key in ("message", "tool_calls") else value for key, value in attributes.items()}
 
 
+@happening
 def _message_events(node: Node) -> Iterator[Piece]:
     found, where = [], ""
     for place, name, attributes, body in _happened(node):
@@ -148,6 +151,7 @@ def _choices(node: Node) -> Iterator[Piece]:
             yield Piece(f"{place} body", fields.get("message", fields))
 
 
+@happening
 def _choice_events(node: Node) -> Iterator[Piece]:
     found = []
     for place, message in _choices(node):
@@ -161,6 +165,7 @@ def _choice_events(node: Node) -> Iterator[Piece]:
     yield from found
 
 
+@happening
 def _tool_choices(node: Node) -> Iterator[Piece]:
     """What a tool gave back, by those who record it as they record what a model says."""
     for place, message in _choices(node):
@@ -175,6 +180,7 @@ def _event_list(node: Node) -> Iterator[Piece]:
 
 
 def _content_events(name: str, key: str) -> Reader:
+    @happening
     def read(node: Node) -> Iterator[Piece]:
         for place, happened, attributes, _ in _happened(node):
             if happened == name and attributes.get(key) is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tracescore.interactions.convention import Convention, Kind, Node, Piece, attribute, either, heads, indexed, when
 
-_KINDS: dict[str, Kind] = {
+KINDS: dict[str, Kind] = {
     "LLM": "llm",
     "EMBEDDING": "embedding",
     "CHAIN": "chain",
@@ -25,7 +25,7 @@ _RERANKER = frozenset(
 
 
 def _kind(node: Node) -> Kind | None:
-    kind = _KINDS.get(str(node.attributes.get("openinference.span.kind", "")).upper())
+    kind = KINDS.get(str(node.attributes.get("openinference.span.kind", "")).upper())
     if kind in ("retriever", "chain", None) and not _RERANKER.isdisjoint(heads(node)):
         return "reranker"
     return kind
@@ -91,6 +91,8 @@ CONVENTION = Convention(
     kind=_kind,
     marks=(
         "openinference.span",
+        "input.value",
+        "output.value",
         "llm.input_messages",
         "llm.output_messages",
         "llm.prompts",

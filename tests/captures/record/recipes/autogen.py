@@ -43,9 +43,9 @@ SETUPS = (
             replace(
                 TOOL,
                 root="invoke_agent clerk",
-                or_question=(None,),
-                why="each agent's work is a trace of its own, triage's holds no answer; the framework's 'Transferred "
-                "to clerk' is a user message for the model, but no user said it",
+                why="each agent's work is a trace of its own: the clerk was sent the visitor's question, it is read; "
+                "triage only handed over, which nobody would call an answer; the framework's 'Transferred to clerk' "
+                "is a user message for the model, but no user said it",
             ),
         ),
         switches="OTEL_SEMCONV_STABILITY_OPT_IN=gen_ai_latest_experimental "

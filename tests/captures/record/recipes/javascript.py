@@ -28,6 +28,12 @@ _MASTRA = (
     "zod@4.6.7",
     "@opentelemetry/exporter-trace-otlp-proto@0.218.0",
 )
+_GENKIT = (
+    "genkit@1.42.0",
+    "@genkit-ai/compat-oai@1.42.0",
+    "@opentelemetry/exporter-trace-otlp-proto@0.52.1",
+    "@opentelemetry/sdk-trace-base@1.25.1",
+)
 _LANGFUSE = ("@langfuse/tracing@5.11.1", "@langfuse/otel@5.11.1", *_OTEL)
 SETUPS = (
     Setup(
@@ -36,6 +42,22 @@ SETUPS = (
         script="langfuse_js.mjs",
         turns=(replace(LISTED, root="ask"),),
         special="setActiveTraceIO with question and answer around a retriever and a generation",
+    ),
+    Setup(
+        name="genkit-js-flow",
+        packages=_GENKIT,
+        mode="rag",
+        script="genkit.mjs",
+        turns=(replace(LISTED, root="ask"),),
+        special="a flow that calls retrieve and generate({ docs })",
+    ),
+    Setup(
+        name="genkit-js-tool",
+        packages=_GENKIT,
+        mode="tool",
+        script="genkit.mjs",
+        turns=(replace(TOOL, root="ask"),),
+        special="a flow whose generate has a search tool",
     ),
     Setup(
         name="vercel-ai7-agent",

@@ -48,7 +48,9 @@ SETUPS = (
                 PROMPT,
                 root="litellm_request",
                 or_root=("Received Proxy Server Request", "POST /v1/chat/completions"),
-                why="the spans above are the proxy's as a server; each of them is acceptable",
+                why="the request to the model is what a user of the proxy looks at; the spans above are the proxy's as "
+                "a server and stand for the same request; the prompt calls the passages notes, which a reader need not "
+                "take for a mark of the context",
             ),
         ),
         special="the proxy with callbacks: ['otel']; one request by the OpenAI client's protocol",

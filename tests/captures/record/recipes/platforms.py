@@ -71,7 +71,8 @@ SETUPS = (
                 contexts=None,
                 passages=(),
                 in_prompt=(scene.FOUND,),
-                why="the setting takes the replies away and leaves what the model was sent",
+                why="the setting takes the replies away and leaves what the model was sent; who switched content "
+                "off knows why there is no answer, and nobody would have it scored: either state says so",
             ),
         ),
         switches="openlit.init(capture_message_content=False)",

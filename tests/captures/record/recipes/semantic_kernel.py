@@ -39,7 +39,16 @@ SETUPS = (
         packages=_PACKAGES,
         mode="no-logs",
         env=_ON,
-        turns=(replace(TOOL, question=None, state="content_not_captured", or_state=("no_question",)),),
+        turns=(
+            replace(
+                TOOL,
+                question=None,
+                state="content_not_captured",
+                or_state=("no_question",),
+                why="what the agent said and found is on its spans, what it was asked in log records alone: the user "
+                "wants to hear of the missing handler, as content_not_captured says; no_question is as true",
+            ),
+        ),
         switches=" ".join(f"{key}={value}" for key, value in _ON.items()),
         special="as semantic-kernel-agent, without a handler for its log records: the question stands in them alone",
     ),

@@ -25,8 +25,8 @@ SETUPS = (
         turns=(
             replace(
                 TOOL,
-                or_question=("Answer the visitor's question.",),
-                why="the task is the app's own, the same for all visitors; the question is the argument of that name",
+                why="the task is the app's own, the same for all visitors, and a score of it would say nothing of any "
+                "of them; what a visitor asked is the argument that is called question",
             ),
         ),
         special="ToolCallingAgent with stream_outputs, the question in additional_args under a general task",
