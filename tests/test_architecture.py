@@ -43,7 +43,7 @@ STAGES: dict[str, set[str]] = {
         *("assembly", "embedder", "evaluators", "exporters", "gold", "interactions", "judge", "otlp"),
         *("redaction", "sampling", "spool"),
     },
-    "web": {"calibration", "drift", "pipeline"},
+    "web": {"calibration", "drift", "exporters", "pipeline"},
     "demo": {"service"},
 }
 """What stages, and the places where they meet, import beside the ground; the service and the command line may any."""

@@ -88,7 +88,6 @@ class Service:
         self.health = Health(stuck=self.spool.stuck)
         parts = Parts(self.assembly, deduplication, self.ledger, self.queue, self.exporters, self.hold, epochs)
         self.journal = Journal(self.spool, config, parts, defects, steady)
-
         self.reader = TraceReader(config.interactions, sampler.attributes | {config.retain.user}, self._uncounted)
         keepers = {"page": self.pages, "labels": self.labelling, "gold store": self.gold.runner}
         self.kept = Kept(config, self.journal, parts, self.reader, keepers)
@@ -155,6 +154,7 @@ class Service:
             kept=lambda: self.kept,
             live=self.gold.live.count,
             saving=saving,
+            estimating=(self.config.sampling.largest_weight, self.config.drift.min_count),
         )
 
     async def _evaluate_gold(self, interaction: Interaction) -> Result:

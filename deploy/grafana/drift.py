@@ -6,12 +6,13 @@ from pathlib import Path
 
 from grafana_foundation_sdk.builders import dashboard
 
-from deploy.grafana.panels import APP, board, chart, chosen, row, share, stacked
+from deploy.grafana.panels import APP, SOURCE, board, chart, chosen, row, share, stacked
 
 FILE = Path(__file__).with_name("drift.json")
 EVIDENCE = "tracescore_drift_evidence_days"
 THRESHOLD = "tracescore_drift_threshold_days"
 SHIFT = 'tracescore_drift_anchor_shift_ratio{judge="$judge"}'
+PAUSED = 'max by (service_name) (tracescore_drift_paused{service_name="$service_name"}) == 1'
 NAMES = ("service_name", "deployment_environment", "judge")
 
 
@@ -28,6 +29,8 @@ def build() -> dashboard.Dashboard:
         "Whether answers have become worse than they used to be. Read from the top: what it is, how sure, whose it is.",
         [chosen(name, EVIDENCE, NAMES[:place]) for place, name in enumerate(NAMES)],
     )
+    planned = dashboard.AnnotationQuery().name("Planned changes").datasource(SOURCE).enable(enable=True)
+    made.annotation(planned.icon_color("purple").expr(PAUSED))
     row(
         made,
         "What has happened",

@@ -28,7 +28,7 @@ from tests.benchmarks.drift_streams import (
     steady,
 )
 from tracescore.drift.baseline import BLOCKS, DAY, Sample
-from tracescore.drift.detector import BETS, DOUBT, grown, odds, threshold
+from tracescore.drift.stratum import BETS, DOUBT, grown, odds, threshold
 from tracescore.formulas import Vector
 
 T = TypeVar("T")

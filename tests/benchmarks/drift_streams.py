@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tracescore.drift.detector import BETS, grown, odds
+from tracescore.drift.stratum import BETS, grown, odds
 from tracescore.formulas import Vector
 
 Rng = np.random.Generator

@@ -51,14 +51,23 @@ def test_baselines_are_shown_pinned_and_reset_and_go_on_after_a_restart(tmp_path
             pinned = run("baseline", "pin", *page, "--detector", "completeness", "--at", "0.8", "--service", "shop")
             assert pinned.stdout == "pin: 1 detectors\n"
             assert "0.800" in row(run("baseline", "show", *page).stdout, "completeness")
+            exported = run("baseline", "export", *page)
+            assert exported.stdout == '"shop": {completeness: 0.800}\n'
             again = run("baseline", "pin", *page).stdout
             assert "still learning, from too few scores: answer_relevancy, answered, completeness_mu" in again
+            paused = run("baseline", "pause", *page, "--service", "shop", "--until", "2h", "--why", "a new prompt")
+            assert paused.stdout == "pause: 8 detectors\n"
             service.terminate()
+        known = run("check", "--spool", str(tmp_path / "spool"), str(tmp_path / "tracescore.yaml"))
+        assert (known.returncode, known.stderr) == (0, "")
+        assert "completeness: too few answers yet" in known.stdout
         with serving(tmp_path, settings(judge, tmp_path)) as service:
             page = ("--page", f"http://{service.addresses['page']}")
-            shown = row(run("baseline", "show", *page).stdout, "completeness")
-            assert "steady" in shown
-            assert "0.800" in shown
+            shown = run("baseline", "show", *page).stdout
+            assert "(a new prompt); learns anew afterwards" in shown
+            assert "paused" in row(shown, "completeness")
+            assert "0.800" in row(shown, "completeness")
+            assert run("baseline", "resume", *page, "--service", "shop").stdout == "resume: 8 detectors\n"
             assert run("baseline", "reset", *page).stdout == "reset: 8 detectors\n"
             assert "learning" in row(run("baseline", "show", *page).stdout, "completeness")
 
@@ -121,6 +130,8 @@ def test_the_token_of_the_page_follows_no_redirect(tmp_path: Path) -> None:
         (("baseline", "show", "--page", "http://127.0.0.1:9"), "no tracescore answers there"),
         (("baseline", "show", "--page", "127.0.0.1:9465"), "--page: a URL such as"),
         (("anchors", "make", "--page", "http://127.0.0.1:9"), "no tracescore answers there"),
+        (("baseline", "pause", "--until", "2h", "--why", "x"), "baseline pause: --service NAME expected"),
+        (("baseline", "pause", "--service", "shop", "--until", "2h"), '--until 2h and --why "the reason" expected'),
     ],
 )
 def test_a_service_that_is_not_there_is_said_in_one_line(arguments: tuple[str, ...], why: str) -> None:

@@ -123,6 +123,11 @@ async def test_every_figure_baseline_and_label_is_what_it_was_and_stays_so_over_
             drift = json.loads(json.dumps(service.drift.show()))
             new = [each.pop("between_days_ratio") for one in drift["services"] for each in one["detectors"]]
             assert set(new) == {None}, "0.1.0 did not learn how days differ"
+            for one in drift["services"]:
+                assert one.pop("pause") is None
+                for each in one["detectors"]:
+                    words = [each.pop(name) for name in ("says", "drop", "gap")]
+                    assert words[0], "what 0.1.0 knew is said in words"
             assert [_known(one) for one in drift["services"]] == [_known(one) for one in LEFT["baseline"]["services"]]
             assert json.loads(json.dumps(service.labelling.lines())) == LEFT["labels"], life
             epochs = service.scorer.judge.epochs

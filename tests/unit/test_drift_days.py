@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from tests.states import reread
 from tracescore.config.drift import DriftConfig
-from tracescore.drift.baseline import DAY, SWINGS, Baseline, Day, Sample, spread_between
-from tracescore.drift.detector import Detector, threshold
+from tracescore.drift.baseline import DAY, SWINGS, Baseline, Sample
+from tracescore.drift.detector import Detector
+from tracescore.drift.stratum import threshold
+from tracescore.drift.week import Day, spread_between
 from tracescore.formulas import Vector
 
 MONDAY = 1_700_438_400.0
@@ -42,32 +44,32 @@ def sampled(means: list[float], scores: int = PER_DAY) -> Sample:
 @pytest.mark.parametrize(
     ("days", "spread"),
     [
-        ([], 0.0),
-        ([[0.2, 0.4, 0.9]], 0.0),  # one day
-        ([[0.2], [0.9]], 0.0),  # chance and difference cannot be told apart
+        ([], None),
+        ([[0.2, 0.4, 0.9]], None),  # one day
+        ([[0.2], [0.9]], None),  # chance and difference cannot be told apart
         ([[0.5, 0.5], [0.5, 0.5]], 0.0),
         ([[0.4, 0.4], [0.6, 0.6]], math.sqrt(0.02)),  # no chance in the scores: the variance of 0.4 and 0.6
         ([[0.3, 0.5], [0.5, 0.7]], 0.1),  # the same less 0.02 / 2, the chance in a mean of two
         ([[0.0, 1.0], [0.1, 0.9]], 0.0),  # days more alike than chance would have them
     ],
 )
-def test_the_spread_between_days_is_what_is_beyond_chance(days: list[list[float]], spread: float) -> None:
-    assert spread_between([day_of(np.array(each)) for each in days]) == pytest.approx(spread)
+def test_the_spread_between_days_is_what_is_beyond_chance(days: list[list[float]], spread: float | None) -> None:
+    assert spread_between(dict(enumerate(day_of(np.array(each)) for each in days))) == pytest.approx(spread)
 
 
 def test_the_spread_between_many_days_is_the_true_one_however_unequal_they_are() -> None:
     rng = np.random.default_rng(4)
     days = [day_of(rng.normal(rng.normal(0.7, 0.03), 0.1, rng.integers(5, 200))) for _ in range(2_000)]
-    assert spread_between(days) == pytest.approx(0.03, rel=0.1)
+    assert spread_between(dict(enumerate(days))) == pytest.approx(0.03, rel=0.1)
 
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=9), max_size=9))
 def test_the_spread_between_days_is_never_more_than_scores_can_have(days: list[list[float]]) -> None:
-    assert 0 <= spread_between([day_of(np.array(each)) for each in days]) <= 1
+    assert 0 <= (spread_between(dict(enumerate(day_of(np.array(each)) for each in days))) or 0) <= 1
 
 
 def test_the_reference_lies_below_the_mean_by_the_swing_of_days_or_the_tolerance_whichever_is_more() -> None:
-    even, uneven = learned(sampled([0.8] * 7)), learned(sampled([0.8] * 5 + [0.7] * 2))
+    even, uneven = learned(sampled([0.8] * 7)), learned(sampled([0.75, 0.85] * 3 + [0.8]))
     assert even.references[0] == pytest.approx(even.mean - 0.02)
     assert uneven.between_days is not None
     assert uneven.between_days == pytest.approx(0.05, abs=0.01)

@@ -13,7 +13,8 @@ from tests.results import NOW
 from tests.states import reread
 from tracescore.config.drift import BaselineConfig, DriftConfig
 from tracescore.drift.baseline import DAY, Sample, block_of
-from tracescore.drift.detector import BETS, LONGEST_GAP, Detector, grown, odds, threshold
+from tracescore.drift.detector import Detector
+from tracescore.drift.stratum import BETS, LONGEST_GAP, grown, odds, threshold
 
 LIMIT = threshold(30, 8)
 MIDNIGHT = NOW - NOW % DAY

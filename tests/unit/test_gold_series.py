@@ -11,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.gold_runs import JUDGE, runner, write_set
 from tests.results import NOW, SettableClock
+from tracescore.gold.results import ItemOutcome, Run, summary
 from tracescore.gold.runner import GoldRunner
 from tracescore.gold.series import GoldSeries
 
@@ -72,6 +73,10 @@ async def test_every_release_shows_its_latest_good_run_and_changes_are_of_the_ne
     assert seen["tracescore_gold_factual_lower_ratio"]["shop", "2"] < 0.25
     assert seen["tracescore_gold_factual_upper_ratio"]["shop", "2"] > 0.25
     assert seen["tracescore_gold_factual_by_slice_ratio"]["shop", "2", "prices", "tag"] == 0.25
+    of_tag = ("shop", "2", "prices", "tag")
+    limits = [seen[f"tracescore_gold_factual_by_slice_{end}_ratio"][of_tag] for end in ("lower", "upper")]
+    assert limits == [seen[f"tracescore_gold_factual_{end}_ratio"]["shop", "2"] for end in ("lower", "upper")]
+    assert "tracescore_gold_factual_lowest_slice_ratio" not in seen, "one tag is not the lowest of any"
     assert seen["tracescore_gold_change_ratio"]["shop", "2", "factual"] == -0.75
     assert seen["tracescore_gold_change_p_value"]["shop", "2", "factual"] == pytest.approx(2.0**-9)
     assert {key[1] for key in seen["tracescore_gold_change_ratio"]} == {"2"}
@@ -134,3 +139,18 @@ async def test_a_fall_is_one_of_the_service_that_was_asked_and_of_correctness(
     assert newest.fell("shop")
     assert caplog.text.count("event=gold_fell") == 1
     assert not newest.fell("another")
+
+
+def test_the_lowest_tag_has_an_interval_for_all_that_were_looked_at() -> None:
+    outcomes = [
+        ItemOutcome(
+            f"i{n}", "m", "q", "r", "scored", (f"t{n % 4}", "all"), values={"factual": 0.1 if n % 4 == 2 else 0.9}
+        )
+        for n in range(40)
+    ]
+    run = Run(1, "faq", "h", 40, "shop", "2", JUDGE, "hand", NOW, outcomes=tuple(outcomes))
+    found = summary(run, 0.5)
+    low = found.lowest["factual"]
+    assert (low.of.slice, low.looked_at, low.surely) == ("t2", 5, True)
+    alone = found.by_tag["t2"]["factual"]
+    assert low.of.lower < alone.lower < low.of.mean == alone.mean < alone.upper < low.of.upper

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.results import NOW
 from tests.web_results import evaluations, interaction, result
 from tracescore.model import Item, Message, Score, Unscored
-from tracescore.web.recent import LONGEST_TEXT, MOST_TEXTS, RESULT_BUDGET, Recent, means, scored, shorten, worst
+from tracescore.web.recent import LONGEST_TEXT, MOST_TEXTS, RESULT_BUDGET, Recent, means, scored, shorten, sliced, worst
 
 
 def test_the_oldest_result_goes_when_there_are_too_many() -> None:
@@ -24,7 +24,7 @@ def test_a_result_delivered_again_counts_once_and_replaces_its_former_self() -> 
     recent = Recent(3, lambda: NOW)
     recent.add(result(evaluations(0.2)))
     recent.add(result(evaluations(0.7)))
-    assert [mean.value for mean in means(scored(recent.results(), "answer_relevancy"))] == [0.7]
+    assert [mean.value for mean in means(scored(recent.results(), "answer_relevancy"), 1.0)] == [0.7]
 
 
 def test_a_result_delivered_again_is_the_newest() -> None:
@@ -79,7 +79,7 @@ def test_no_result_holds_more_than_its_budget(question: str, answer: str, contex
 
 def test_a_mean_is_weighted_by_the_sampling() -> None:
     results = [result(evaluations(1.0), weight=1.0), result(evaluations(0.0), weight=3.0)]
-    [mean] = means(scored(results, "answer_relevancy"))
+    [mean] = means(scored(results, "answer_relevancy"), 1.0)
     assert (mean.value, mean.count) == (0.25, 2)
 
 
@@ -91,18 +91,18 @@ def test_scores_of_different_services_judges_epochs_and_kinds_of_evidence_never_
         result(faithful, judge="gpt"),
         result(faithful, context_source="prompt"),
     ]
-    assert [mean.count for mean in means(scored(results, "faithfulness"))] == [1, 1, 1, 1]
+    assert [mean.count for mean in means(scored(results, "faithfulness"), 1.0)] == [1, 1, 1, 1]
 
 
 def test_the_kind_of_evidence_splits_no_measure_that_reads_no_evidence() -> None:
     complete = (Score("completeness", 1.0),)
     results = [result(complete), result(complete, context_source="prompt")]
-    assert [mean.count for mean in means(scored(results, "completeness"))] == [2]
+    assert [mean.count for mean in means(scored(results, "completeness"), 1.0)] == [2]
 
 
 def test_what_could_not_be_scored_enters_no_mean() -> None:
     results = [result((Unscored("completeness", "no_parts"),)), result((Score("completeness", 0.8),))]
-    assert [(mean.value, mean.count) for mean in means(scored(results, "completeness"))] == [(0.8, 1)]
+    assert [(mean.value, mean.count) for mean in means(scored(results, "completeness"), 1.0)] == [(0.8, 1)]
 
 
 @pytest.mark.parametrize(("most", "expected"), [(2, [0.1, 0.3]), (9, [0.1, 0.3, 0.9])])
@@ -123,3 +123,27 @@ def test_results_older_than_they_may_be_kept_leave_the_page() -> None:
     assert len(recent.results()) == 1
     now += 61.0
     assert recent.of_trace("1" * 32) == recent.results() == []
+
+
+def test_the_interval_of_a_mean_counts_a_conversation_once() -> None:
+    apart = [result(evaluations(n % 2), trace_id=f"{n:032x}") for n in range(40)]
+    together = [result(evaluations(n % 2), trace_id=f"{n:032x}", conversation_id=f"{n // 8}") for n in range(40)]
+    (wide,), (narrow,) = (means(scored(each, "answer_relevancy"), 1.0) for each in (together, apart))
+    assert (wide.value, wide.count) == (narrow.value, narrow.count) == (0.5, 40)
+    assert narrow.lower < 0.5 < narrow.upper
+    assert wide.upper - wide.lower > 1.5 * (narrow.upper - narrow.lower)
+
+
+def test_the_lowest_tenant_is_shown_as_the_lowest_of_all_that_were_looked_at() -> None:
+    tenants = [(f"t{n}", 0.9) for n in range(6)] + [("bad", 0.3)]
+    results = [
+        result(evaluations(value), trace_id=f"{number:016x}{n:016x}", slices={"tenant": name, "route": "/ask"})
+        for n, (name, value) in enumerate(tenants)
+        for number in range(25)
+    ]
+    results.append(result(evaluations(0.0), trace_id="f" * 32, slices={"tenant": "one answer"}))
+    (found,) = sliced(scored(results, "answer_relevancy"), 1.0, 20)
+    assert (found.key, found.lowest.of.slice, found.lowest.looked_at, found.lowest.surely) == ("tenant", "bad", 7, True)
+    assert found.slices[0].slice == "bad"
+    assert found.lowest.of.lower < found.slices[0].lower
+    assert found.lowest.of.upper > found.slices[0].upper

@@ -1,7 +1,6 @@
 """`tracescore baseline`: what the running service takes for normal."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -9,11 +8,11 @@ import typer
 
 from tracescore.cli.options import AsJson, ConfigPath, configured, print_json
 from tracescore.cli.page_client import PageUrl, ask
+from tracescore.errors import UsageError
 
-_HEAD = (
-    f"  {'detector':23} {'against':9} {'state':10} {'baseline':>8} {'reference':>9} {'scores':>8}  "
-    f"{'release change':22} evidence"
-)
+_LEAST_GIVEN = 0.001
+"""The lowest reference that can be written with three digits."""
+_HEAD = f"  {'detector':23} {'against':9} {'state':10} {'normal':>7} {'reference':>9}  what is known"
 
 
 class BaselineAction(StrEnum):
@@ -22,14 +21,19 @@ class BaselineAction(StrEnum):
     show = "show"
     reset = "reset"
     pin = "pin"
+    pause = "pause"
+    resume = "resume"
+    export = "export"
 
 
 def baseline(
     action: Annotated[
         BaselineAction,
         typer.Argument(
-            metavar="show|reset|pin",
-            help="reset: learn anew; pin: take what is known, or --at, as normal.",
+            metavar="show|reset|pin|pause|resume|export",
+            help="reset: learn anew; pin: take what is known, or --at, as normal; pause: report nothing of a service "
+            "during a planned change and learn anew afterwards; resume: end that now; export: print the references in "
+            "force as drift.references.",
         ),
     ],
     *,
@@ -38,19 +42,29 @@ def baseline(
     service: Annotated[str | None, typer.Option(metavar="NAME", help="Only this service.")] = None,
     detector: Annotated[str | None, typer.Option(metavar="NAME", help="Only this detector.")] = None,
     at: Annotated[float | None, typer.Option(metavar="MEAN", help="With pin: the mean to compare with.")] = None,
+    until: Annotated[
+        str | None, typer.Option(metavar="T", help="With pause: a duration (2h) or a time (2027-01-31T08:00Z).")
+    ] = None,
+    why: Annotated[str | None, typer.Option(metavar="TEXT", help="With pause: the reason, shown beside it.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Show, forget or fix what the running service has learned as normal."""
+    """Show, forget, fix or pause what the running service has learned as normal."""
     web = configured(config).web
-    if action == BaselineAction.show:
+    if action in (BaselineAction.show, BaselineAction.export):
         shown = ask(web, page, "/api/baseline")
-        for service_shown in shown["services"] if json else ():
-            print_json(service_shown | {"threshold_days": shown["threshold_days"]})
-        for line in () if json else _table(shown):
+        if json and action == BaselineAction.show:
+            for service_shown in shown["services"]:
+                print_json(service_shown | {"threshold_days": shown["threshold_days"]})
+            return
+        for line in _table(shown) if action == BaselineAction.show else _references(shown, service):
             typer.echo(line)
         return
-    body = {"action": action.value, "service": service, "detector": detector, "at": at}
-    done = ask(web, page, "/api/baseline", body)["detectors"]
+    if action in (BaselineAction.pause, BaselineAction.resume) and service is None:
+        raise UsageError(f"baseline {action.value}: --service NAME expected, as `tracescore baseline show` has it")
+    if action == BaselineAction.pause and (until is None or why is None):
+        raise UsageError('baseline pause: --until 2h and --why "the reason" expected')
+    asked = {"service": service, "detector": detector, "at": at, "until": until, "why": why}
+    done = ask(web, page, "/api/baseline", {"action": action.value, **asked})["detectors"]
     typer.echo(f"{action.value}: {done} detectors" + ("" if done else "; see `tracescore baseline show`"))
     if not done:
         raise typer.Exit(1)
@@ -62,7 +76,10 @@ def baseline(
 
 def _table(shown: Mapping[str, Any]) -> Iterator[str]:
     """What `baseline show` prints, line by line."""
-    threshold = shown["threshold_days"]
+    from tracescore.drift.words import FORGETS, moment
+
+    if shown["forgot_before"] is not None:
+        yield f"Since {moment(shown['forgot_before'])}: {FORGETS}."
     if not shown["services"]:
         yield "No scores yet."
     for service in shown["services"]:
@@ -70,13 +87,27 @@ def _table(shown: Mapping[str, Any]) -> Iterator[str]:
         yield _HEAD
         for each in service["detectors"]:
             learned, reference = (_number(each[key]) for key in ("baseline_ratio", "reference_ratio"))
-            evidence = f"{100 * min(1, each['evidence_days'] / threshold):.1f} %"
             yield (
-                f"  {each['detector']:23} {each['against']:9} {each['state']:10} {learned:>8} {reference:>9} "
-                f"{each['scores']:8,}  {_change(each):22} {evidence:>7}{_since(each)}"
+                f"  {each['detector']:23} {each['against']:9} {each['state']:10} {learned:>7} {reference:>9}  "
+                f"{each['says']}{_change(each)}"
             )
         if any(each["by_block_advised"] for each in service["detectors"]):
             yield "  Scores swing over the day: set `drift.reference: by_block`, then `tracescore baseline reset`"
+
+
+def _references(shown: Mapping[str, Any], service: str | None) -> Iterator[str]:
+    """The references in force as YAML (a string of JSON is one), the lower of a service in several environments."""
+    from json import dumps
+
+    found: dict[str, dict[str, float]] = {}
+    for one in shown["services"]:
+        for each in one["detectors"] if service in (None, one["service"]) else ():
+            reference = each["reference_ratio"]
+            if each["against"] == "baseline" and reference is not None and reference >= _LEAST_GIVEN:
+                of_service = found.setdefault(one["service"], {})
+                of_service[each["detector"]] = min(reference, of_service.get(each["detector"], 1.0))
+    for name, given in found.items():
+        yield f"{dumps(name)}: {{{', '.join(f'{key}: {value:.3f}' for key, value in given.items())}}}"
 
 
 def _learning(shown: Mapping[str, Any], service: str | None, detector: str | None) -> list[str]:
@@ -86,31 +117,23 @@ def _learning(shown: Mapping[str, Any], service: str | None, detector: str | Non
 
 
 def _sentence(service: Mapping[str, Any]) -> str:
-    if service["verdict"] == "none":
-        return str(service["advice"])
-    return f"{service['pattern']}, {service['verdict']}. {service['advice']}"
+    from tracescore.drift.words import WANTED, moment
 
-
-def _since(detector: Mapping[str, Any]) -> str:
-    if detector["learned_at"] is not None:
-        return f", learned by {_moment(detector['learned_at'])} at the earliest"
-    if detector["change_timestamp_seconds"] is None:
-        return ""
-    return (
-        f", dropping since about {_moment(detector['change_timestamp_seconds'])} ({detector['change_scores']:,} scores)"
-    )
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    pause = service["pause"]
+    if pause and not pause["over"]:
+        return f"paused until {moment(pause['until'])} ({pause['why']}); learns anew afterwards."
+    said = str(service["advice"])
+    if service["verdict"] != "none":
+        said = f"{service['pattern']}, {service['verdict']}. {said} {WANTED}"
+    return f"{said} Learned anew since {moment(pause['until'])} ({pause['why']})." if pause else said
 
 
 def _change(detector: Mapping[str, Any]) -> str:
-    """The newest release less the one before."""
-    if detector["release_change"] is None:
-        return "-"
+    """The newest release less the one before, where that is known."""
+    if detector.get("release_change") is None:
+        return ""
     mean, lower, upper = detector["release_change"]
-    return f"{mean:+.3f} ({lower:+.3f}, {upper:+.3f})"
+    return f" Newest release less the one before: {mean:+.3f} ({lower:+.3f} to {upper:+.3f})."
 
 
 def _number(value: float | None) -> str:

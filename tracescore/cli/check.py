@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +30,10 @@ def check(
         int | None,
         typer.Option(metavar="N", min=1, help="Also print how soon a drop is detected at N scores a day."),
     ] = None,
+    spool: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Also tell how soon a change is told, from what this spool has measured."),
+    ] = None,
 ) -> None:
     """Validate a configuration and the files it names. With --probe, also ask the judge and the app."""
     logs.to_stderr(logging.ERROR)
@@ -46,10 +50,37 @@ def check(
 
         for line in report(config, scores_per_day):
             typer.echo(line)
+    if spool is not None:
+        for line in _measured(config, spool):
+            typer.echo(line)
+
+
+def _measured(config: Config, spool: Path) -> Iterator[str]:
+    """How soon changes are told, from the traffic and the spread that a spool has seen. UsageError: it has not."""
+    from tracescore.drift.family import Family
+    from tracescore.drift.power import measured
+    from tracescore.drift.references import with_references
+    from tracescore.drift.watch import DriftWatch
+    from tracescore.spool.peek import totals
+
+    saved = totals(spool).get(DriftWatch.name)
+    if saved is None or not config.drift.detector:
+        raise UsageError(f"--spool: {spool} has no detectors yet: they are kept while drift.detector is on")
+    try:
+        state = DriftWatch.codec.load(saved)
+    except ValueError as error:
+        raise UsageError(f"--spool: {spool}: detectors of another version: {error}") from None
+    family = Family(with_references(config.drift), config.sampling, config.measures)
+    family.resume(state.family)
+    return measured(config, family)
 
 
 def _read_files(config: Config) -> str:
-    """Reads gold set, anchors and own prompts; says which gold set it is. ConfigError, UsageError: what is wrong."""
+    """Reads all files it names; says which gold set it is. ConfigError, UsageError: what is wrong."""
+    if config.drift.references is not None:
+        from tracescore.drift.references import with_references
+
+        with_references(config.drift)
     if config.drift.anchors is not None:
         from tracescore.drift.anchors import read_anchors
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from tracescore.config.types import Duration, Ratio, Section
 from tracescore.model import MEASURES, Measure
@@ -21,8 +21,21 @@ def _over_defaults(value: object) -> object:
 Targets = Annotated[dict[Measure, Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(_over_defaults)]
 
 
+DetectorName = Literal[
+    "answer_relevancy", "completeness", "faithfulness", "answered", "completeness_multipart", "context_precision"
+]
+"""What is watched. `answered` is the share of answers that do not evade their question; relevancy and completeness
+are of those alone, as zeros of evasions would hide a fall; `completeness_multipart` of questions with several parts."""
+GivenReferences = dict[str, dict[DetectorName, Annotated[float, Field(gt=0, lt=1)]]]
+"""Service, or `*` for those that are not named -> detector -> what its mean has to stay above."""
+References = Annotated[
+    Annotated[GivenReferences, Tag("given")] | Annotated[str, Field(min_length=1), Tag("file")],
+    Discriminator(lambda value: "file" if isinstance(value, str) else "given"),
+]
+
+
 class BaselineConfig(Section):
-    """How much tracescore learns from before it looks for drops."""
+    """How much tracescore learns from before it knows for good what is normal."""
 
     scores: int = Field(default=1_000, ge=200)
     """Scores to learn from, at least."""
@@ -60,6 +73,9 @@ class DriftConfig(Section):
     """tracescore reports no drop of a mean that is smaller than this."""
     reference: Literal["flat", "by_block"] = "flat"
     """`flat`: one reference for the whole day. `by_block`: one for each quarter of the day (UTC)."""
+    references: References | None = None
+    """References that you give instead of having them learned, by service (`*`: any other) and detector, or the file
+    that holds them. For processes without a disk."""
     baseline: BaselineConfig = BaselineConfig()
     """How much tracescore learns from."""
     conversation_idle: Duration = Field(default=1800.0, gt=0)

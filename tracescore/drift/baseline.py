@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from typing import Annotated, NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field, PositiveFloat
 
+from tracescore.drift.week import ALIKE, Day, Grouping, grouping_of, spread_between, sums_of, weekday
 from tracescore.formulas import Vector, gaffke_interval, weighted_mean
 
 DAY = 86_400.0
@@ -18,9 +19,9 @@ BLOCKS = 4
 _CELL = 1 / 200
 """Scores are kept as counts and sums of cells this wide: the mean is exact, the spread nearly so."""
 SWINGS = 2.0
-"""Standard deviations between days that the reference lies below the mean. At 300 scores a day, days
-that differ by a standard deviation of .02 then give .17 false alarms a month of a detector instead of .75, and a fall
-of .10 beside a weekend .05 lower takes 150 scores instead of 70; with 1.5 it is .34 and 100, with 2.2 .13 and 200."""
+"""Standard deviations between days that are alike that the reference lies below the mean. Days that differ by a
+standard deviation of .02 then give .1 to .2 false alarms a month of a detector instead of .75 (docs/drift.md); 2.3
+gives as many and is later, 1.5 twice as many."""
 _LARGEST_REFERENCE = 0.999
 """What is divided by 1 - reference must not burst."""
 _LEAST_OF_BLOCK = 200
@@ -35,6 +36,8 @@ def block_of(at: float) -> int:
 
 
 OfBlocks = Annotated[tuple[float, ...], Field(min_length=BLOCKS, max_length=BLOCKS)]
+OfWeekdays = Annotated[tuple[float, ...], Field(min_length=7, max_length=7)]
+_EVEN = (0.0,) * 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,8 @@ class Baseline:
     `mean` has the standard error `error`, over `scores` observations (0: the reference was set by hand).
     `means` and `references` hold one value per block of the day; they are all equal unless learned by block.
     `by_block` are the means of the blocks that had enough scores, whatever the references. `between_days` is the
-    standard deviation of the true means of days; None where that was not learned.
+    standard deviation of the true means of days, of weekdays that are alike; None where that was not learned.
+    `means_by_weekday` and `references_by_weekday` are what is to be added on a weekday, Monday first.
     """
 
     mean: float
@@ -56,6 +60,26 @@ class Baseline:
     references: OfBlocks
     by_block: tuple[float, ...] = ()
     between_days: float | None = None
+    means_by_weekday: OfWeekdays = _EVEN
+    references_by_weekday: OfWeekdays = _EVEN
+
+    def mean_at(self, at: float) -> float:
+        """The mean that was learned for a moment, in Unix seconds."""
+        return self.means[block_of(at)] + self.means_by_weekday[weekday(at // DAY)]
+
+    def reference_at(self, at: float) -> float:
+        """What scores have to stay above at a moment, in Unix seconds."""
+        reference = self.references[block_of(at)] + self.references_by_weekday[weekday(at // DAY)]
+        return min(max(0.0, reference), _LARGEST_REFERENCE)
+
+    def no_lower_than(self, other: Baseline) -> Baseline:
+        """With references raised, all alike, until none is below that of another baseline."""
+        here, there = (
+            np.add.outer(each.references, each.references_by_weekday).clip(0, _LARGEST_REFERENCE)
+            for each in (self, other)
+        )
+        by = float(max(0.0, (there - here).max()))
+        return replace(self, references=tuple(each + by for each in self.references))
 
     @classmethod
     def pinned(cls, reference: float) -> Baseline:
@@ -78,6 +102,11 @@ class Sums(NamedTuple):
     def plus(self, other: Sums) -> Sums:
         """Both together."""
         return Sums(*map(sum, zip(self, other, strict=True)))
+
+    def shifted(self, by: float) -> Sums:
+        """Less a baseline that is lower by so much."""
+        squares = self.squares + 2 * by * self.total + by * by * self.scores
+        return self._replace(total=self.total + by * self.scores, squares=squares)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,78 +133,76 @@ class _Cell(NamedTuple):
         return _Cell(self.scores + 1, self.total + score, self.weight + weight, self.weighted + weight * score)
 
 
-class Day(NamedTuple):
-    """The scores of a day (UTC): how many, their sum and the sum of their squares."""
-
-    scores: float = 0
-    total: float = 0.0
-    squares: float = 0.0
-
-
-def spread_between(days: Collection[Day]) -> float:
-    """Standard deviation of the true means of days: what their means differ by beyond the chance in the scores.
-
-    The analysis-of-variance estimate for groups of unequal size (Searle, Casella & McCulloch, Variance Components,
-    1992, section 3.6), not under 0; 0 as well for fewer than two days, or with no more scores than days.
-    """
-    scores, total, squares = np.array(list(days), dtype=np.float64).reshape(-1, 3).T
-    count, freedom = scores.sum(), scores.size - 1
-    if freedom < 1 or count <= scores.size:
-        return 0.0
-    between = (total**2 / scores).sum() - total.sum() ** 2 / count
-    within = squares.sum() - (total**2 / scores).sum()
-    size = (count - (scores**2).sum() / count) / freedom
-    return math.sqrt(max(0.0, (between / freedom - within / (count - scores.size)) / size))
-
-
 class Sample:
-    """What was seen of one stratum while it is learned, by block of the day; `last` is the time of the newest."""
+    """What was seen of one stratum while it is learned, by block of the day.
+
+    `scores` is how many there are, `last` the time of the newest, `days` those of each day since the epoch.
+    """
 
     def __init__(self, last: float = -math.inf) -> None:
-        self.last = last
+        self.last, self.scores = last, 0
         self._cells: dict[tuple[int, int], _Cell] = {}
-        self._days: dict[int, Day] = {}
+        self.days: dict[int, Day] = {}
 
     def add(self, at: float, score: float, weight: float) -> None:
         """Takes in a score in [0, 1] of an interaction that ended `at` (Unix seconds)."""
         key = block_of(at), int(score / _CELL)
         self._cells[key] = self._cells.get(key, _Cell()).plus(score, weight)
         day = int(at // DAY)
-        self._days[day] = _sum(self._days.get(day, Day()), Day(1, score, score * score))
-        self.last = max(self.last, at)
-
-    @property
-    def scores(self) -> int:
-        """How many there are."""
-        return int(sum(cell.scores for cell in self._cells.values()))
+        self.days[day] = _sum(self.days.get(day, Day()), Day(1, score, score * score))
+        self.last, self.scores = max(self.last, at), self.scores + 1
 
     def merged(self, other: Sample) -> Sample:
         """Both together."""
         both = Sample(max(self.last, other.last))
+        both.scores = self.scores + other.scores
         for cells in (self._cells, other._cells):
             for key, cell in cells.items():
                 both._cells[key] = _sum(both._cells.get(key, _Cell()), cell)
-        for days in (self._days, other._days):
+        for days in (self.days, other.days):
             for day, sums in days.items():
-                both._days[day] = _sum(both._days.get(day, Day()), sums)
+                both.days[day] = _sum(both.days.get(day, Day()), sums)
         return both
 
     def baseline(self, tolerance: float, *, by_block: bool, doubt: float, max_weight: float | None = None) -> Baseline:
         """The baseline of what is here: references are min(mean - gap, lower limit of the mean).
 
-        The gap is the tolerance, or `SWINGS` standard deviations between days where these are more: days that differ
-        by as much as those that were learned are no change.
+        The gap is the tolerance, or `SWINGS` standard deviations between days that should be alike where these are
+        more: days that differ by as much as those that were learned are no change.
         The limit is Gaffke's, wrong with probability `doubt`, shared among the blocks. Scores count equally, or by
         their weights, of at most `max_weight`, where that is given. ValueError without a score.
         """
         whole = self._mean_and_error(range(BLOCKS), weighted=max_weight is not None)
         parts = [(block,) for block in range(BLOCKS)] if by_block else [tuple(range(BLOCKS))] * BLOCKS
-        doubt = doubt / BLOCKS if by_block else doubt
-        between = spread_between(self._days.values())
-        gap = max(tolerance, SWINGS * between)
-        ends = {part: self._reference(part, gap, doubt, max_weight, whole[0]) for part in set(parts)}
+        grouping = grouping_of(self.days)
+        between = spread_between(self.days, grouping)
+        gap = max(tolerance, SWINGS * (between or 0.0))
+        shared = doubt / BLOCKS if by_block else doubt
+        ends = {part: self._reference(part, gap, shared, max_weight, whole[0]) for part in set(parts)}
         means, references = zip(*(ends[part] for part in parts), strict=True)
-        return Baseline(*whole, self.scores, means, references, self.block_means(), between)
+        learned = Baseline(*whole, self.scores, means, references, self.block_means(), between)
+        if grouping == ALIKE:
+            return learned
+        mean, reference = self._reference(tuple(range(BLOCKS)), 0.0, doubt, max_weight, whole[0])
+        return self._of_weekdays(learned, grouping, tolerance, mean - reference)
+
+    def _of_weekdays(self, learned: Baseline, grouping: Grouping, tolerance: float, uncertain: float) -> Baseline:
+        """The baseline with what is learned of groups of weekdays; `uncertain`: how far the mean may be too high.
+
+        A group has seen fewer days and scores than there are: its reference lies lower by as much.
+        """
+        groups, days = sums_of(self.days, grouping), len(self.days)
+        scores, total, _ = (float(each) for each in np.array(list(self.days.values())).sum(axis=0))
+        swing = SWINGS * (learned.between_days or 0.0)
+        off, low = dict[int, float](), dict[int, float]()
+        for group, rows in groups.items():
+            of_group = float(rows[:, 0].sum())
+            few = math.sqrt((1 + 1 / len(rows)) / (1 + 1 / days))
+            needed = max(tolerance, few * swing, uncertain * math.sqrt(scores / of_group))
+            off[group] = float(rows[:, 1].sum()) / of_group - total / scores
+            low[group] = off[group] - (needed - max(tolerance, swing, uncertain))
+        means, references = (tuple(by[group] for group in grouping) for by in (off, low))
+        return replace(learned, means_by_weekday=means, references_by_weekday=references)
 
     def _reference(
         self, blocks: tuple[int, ...], gap: float, doubt: float, max_weight: float | None, otherwise: float
@@ -217,14 +244,15 @@ class Sample:
         """What `of` makes it again from."""
         last = self.last if math.isfinite(self.last) else None
         cells = tuple((*key, *cell) for key, cell in self._cells.items())
-        return SampleState(last, cells, tuple((day, *sums) for day, sums in self._days.items()))
+        return SampleState(last, cells, tuple((day, *sums) for day, sums in self.days.items()))
 
     @classmethod
     def of(cls, state: SampleState) -> Sample:
         """The sample that an earlier process had."""
         sample = cls(-math.inf if state.last is None else state.last)
         sample._cells = {(block, place): _Cell(*cell) for block, place, *cell in state.cells}
-        sample._days = {day: Day(*sums) for day, *sums in state.days}
+        sample.scores = int(sum(cell.scores for cell in sample._cells.values()))
+        sample.days = {day: Day(*sums) for day, *sums in state.days}
         return sample
 
 

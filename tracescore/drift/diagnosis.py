@@ -46,8 +46,12 @@ _SIDE = 1.645
 """Normal quantile of .95: an interval of 90 % inside the tolerance is two one-sided tests at 5 % (Schuirmann, 1987)."""
 
 
+SIDE_OF_95 = 1.96
+"""Normal quantile of .975: of an interval for people."""
+
+
 class Difference(NamedTuple):
-    """Now less the baseline, and its 90 % interval."""
+    """Now less the baseline, and its interval."""
 
     mean: float
     low: float
@@ -58,20 +62,21 @@ class Difference(NamedTuple):
         return -tolerance <= self.low and self.high <= tolerance
 
 
-def difference(detector: Detector, since: float) -> Difference | None:
+def difference(detector: Detector, since: float, side: float = _SIDE, *, from_given: bool = False) -> Difference | None:
     """Scores since an hour (Unix seconds; seven days back at most) less their baseline; None where there are none.
 
-    Strata are put together by the weight of their scores. Each counts one made-up score at either end, so that a few
-    equal scores prove nothing.
+    The interval is of 90 %, or what the normal quantile `side` makes it. Strata are put together by the weight of
+    their scores. Each counts one made-up score at either end, so that a few equal scores prove nothing. References
+    that were given stand for baselines where `from_given` says so.
     """
     parts = [(each.since(since), each.baseline) for each in detector.tested.values()]
-    parts = [(sums, baseline) for sums, baseline in parts if sums.scores and baseline.scores]
+    parts = [(sums, baseline) for sums, baseline in parts if sums.scores and (baseline.scores or from_given)]
     weight = sum(sums.weight for sums, _ in parts)
     if weight <= 0:
         return None
     mean = sum(sums.weight / weight * sums.total / sums.scores for sums, _ in parts)
     square = sum((sums.weight / weight) ** 2 * (_variance(sums, base.mean) + base.error**2) for sums, base in parts)
-    half = _SIDE * math.sqrt(square)
+    half = side * math.sqrt(square)
     return Difference(mean, mean - half, mean + half)
 
 

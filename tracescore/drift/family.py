@@ -12,8 +12,9 @@ from hashlib import blake2b
 
 from tracescore.config import SamplingConfig
 from tracescore.config.drift import DriftConfig
-from tracescore.drift.detector import Detector, DetectorState, threshold
+from tracescore.drift.detector import Detector, DetectorState
 from tracescore.drift.observations import (
+    NAMES,
     Against,
     Conversations,
     ConversationState,
@@ -23,9 +24,13 @@ from tracescore.drift.observations import (
     kind_scores,
     kinds,
 )
+from tracescore.drift.pauses import Pauses, PauseState
+from tracescore.drift.references import given_reference
 from tracescore.drift.releases import Releases, ReleaseState
 from tracescore.drift.scale import Scale, ScaleState, next_scale
+from tracescore.drift.stratum import threshold
 from tracescore.exporters.prometheus.label_values import label_value
+from tracescore.logs import plain
 from tracescore.model import Measure, Result
 
 _log = logging.getLogger("tracescore.drift")
@@ -74,6 +79,7 @@ class FamilyState:
     most: int
     watched: tuple[WatchedState, ...]
     conversations: tuple[ConversationState, ...]
+    pauses: tuple[PauseState, ...] = ()
 
 
 class Family:
@@ -86,6 +92,7 @@ class Family:
         self.judge: Scale | None = None
         """What gave the scores: another one is another scale."""
         self._most = 0
+        self.pauses = Pauses()
         self.watched: dict[Population, Watched] = {}
 
     @property
@@ -101,6 +108,9 @@ class Family:
         interaction = result.interaction
         population = label_value(interaction.service), label_value(interaction.environment)
         at = min(result.ended, result.finished)  # an app's clock may run fast
+        self.end_pauses(at)
+        if self.pauses.silent(population[0], at):
+            return True
         watched = self._watched(population, at)
         if watched is None:
             return False
@@ -118,7 +128,7 @@ class Family:
 
     def _feed(self, each: Observation) -> None:
         of_service = self.watched.get(each.population)
-        if of_service is not None:
+        if of_service is not None and not self.pauses.silent(each.population[0], each.at):
             of_service.releases.add(each.release, each.kind, each.score, each.weight)
             detector = of_service.detectors[each.kind]
             weights = {"weight": each.weight, "max_weight": self._max_weight}
@@ -137,11 +147,17 @@ class Family:
                 detector.set_back(now)
 
     def _on_scale(self, result: Result) -> bool:
-        """False for a result of an earlier epoch; with a new judge or epoch everything is learned anew."""
+        """False for a result of an earlier epoch; with a new judge or epoch everything is learned anew.
+
+        An upgrade with other evaluators drops nothing: weeks of learning are worth more than what may be a small shift.
+        """
         scale = next_scale(self.judge, result)
         if scale is None:
             return False
-        if self.judge and scale != self.judge:
+        if self.judge and scale != self.judge and scale.is_of_judge(self.judge):
+            advice = "if scores mean something else now, tracescore baseline reset"
+            _log.warning('event=evaluators_changed version=%d advice="%s"', scale.version, advice)
+        elif self.judge and scale != self.judge:
             _log.warning('event=baseline_reset cause=judge_changed judge="%s" epoch=%d', result.judge, result.epoch)
             self.reset()
         self.judge = scale
@@ -152,7 +168,7 @@ class Family:
         if known is None:
             if len(self.watched) >= MOST_POPULATIONS and not self._make_room(at):
                 return None
-            known = self.watched[population] = Watched(self._fresh())
+            known = self.watched[population] = Watched(self._fresh(population))
             self._most = max(self._most, sum(len(each.detectors) for each in self.watched.values()))
         return known
 
@@ -163,12 +179,19 @@ class Family:
         del self.watched[min(idle)[1]]
         return True
 
-    def _fresh(self) -> dict[DetectorKind, Detector]:
-        targets = self._settings.targets
-        return {
-            kind: Detector(self._settings, targets[kind.name] if kind.against == "target" else None)  # type: ignore[index]
-            for kind in self.kinds
-        }
+    def _fresh(self, population: Population) -> dict[DetectorKind, Detector]:
+        return {kind: self._detector(kind, population[0]) for kind in self.kinds}
+
+    def _detector(self, kind: DetectorKind, service: str) -> Detector:
+        if kind.against == "target":
+            return Detector(self._settings, self._settings.targets[kind.name])  # type: ignore[index]
+        return Detector(self._settings, given=given_reference(self._settings, service, kind.name))
+
+    def end_pauses(self, now: float) -> None:
+        """What planned changes that are over have made normal is learned from now on."""
+        for service in self.pauses.over(now):
+            _log.warning('event=baseline_reset cause=planned_change_over service="%s"', plain(service))
+            self.reset(service)
 
     def chosen(self, service: str | None, name: str | None) -> Iterator[tuple[Population, DetectorKind, Detector]]:
         """The detectors of a service, or of a name, or all."""
@@ -177,11 +200,23 @@ class Family:
                 if service in (None, population[0]) and name in (None, kind.name):
                     yield population, kind, detector
 
+    def detectors_of(self, service: str) -> int:
+        """How many there are. ValueError for a service that is not watched."""
+        known = sum(1 for _ in self.chosen(service, None))
+        if not known:
+            watched = ", ".join(sorted({name for name, _ in self.watched})) or "none yet"
+            raise ValueError(f"service: one that is watched expected ({watched}); got {service[:40]!r}")
+        return known
+
     def reset(self, service: str | None = None, name: str | None = None) -> int:
-        """Forgets baselines and evidence, of all or of those chosen; returns how many detectors learn anew."""
+        """Forgets baselines and evidence, of all or of those chosen; returns how many detectors learn anew.
+
+        ValueError for a detector that there is not.
+        """
+        _check(name)
         chosen = list(self.chosen(service, name))
         for population, kind, _ in chosen:
-            self.watched[population].detectors[kind] = self._fresh()[kind]
+            self.watched[population].detectors[kind] = self._detector(kind, population[0])
         if service is None and name is None:
             self._conversations = Conversations(self._settings.conversation_idle)
         return len(chosen)
@@ -190,8 +225,9 @@ class Family:
         """The references in force, or learned so far, or `at`, stand from now on; evidence begins at 0.
 
         Targets stay what they are. Returns how many detectors that concerns; those with too little to learn from
-        go on learning.
+        go on learning. ValueError for a detector that there is not.
         """
+        _check(name)
         pinned = 0
         for _, kind, detector in self.chosen(service, name):
             if kind.against == "baseline":
@@ -213,19 +249,21 @@ class Family:
             )
             for population, each in self.watched.items()
         )
-        return FamilyState((*self.judge,) if self.judge else (), self._most, watched, self._conversations.state())
+        scale, conversations = (*self.judge,) if self.judge else (), self._conversations.state()
+        return FamilyState(scale, self._most, watched, conversations, self.pauses.state())
 
     def resume(self, state: FamilyState) -> None:
         """Goes on from the state of an earlier process; detectors that are not configured any more are left out."""
         self.judge, self._most = Scale(*state.epoch) if state.epoch else None, state.most
         for of_service in state.watched:
-            watched = self.watched[of_service.population] = Watched(self._fresh(), of_service.last)
+            watched = self.watched[of_service.population] = Watched(self._fresh(of_service.population), of_service.last)
             watched.releases.resume(of_service.releases)
             for name, against, saved in of_service.detectors:
                 detector = watched.detectors.get(DetectorKind(name, against))
-                if detector is not None and saved.target == detector.target:
+                if detector is not None and (saved.target, saved.given) == (detector.target, detector.given):
                     detector.resume(saved)
         self._conversations.resume(state.conversations)
+        self.pauses.resume(state.pauses)
 
 
 def _stratum(kind: DetectorKind, result: Result) -> str:
@@ -238,3 +276,8 @@ def _stratum(kind: DetectorKind, result: Result) -> str:
 def _mark(conversation: str) -> str:
     """What tells conversations apart and stays when one is erased: its id may name a person."""
     return blake2b(conversation.encode(errors="replace"), digest_size=12).hexdigest() if conversation else ""
+
+
+def _check(name: str | None) -> None:
+    if name is not None and name not in NAMES:
+        raise ValueError(f"detector: one of {', '.join(NAMES)} expected; got {name[:40]!r}")

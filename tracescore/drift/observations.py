@@ -12,13 +12,10 @@ from typing import Literal, NamedTuple, get_args
 
 from pydantic import PositiveFloat, PositiveInt
 
+from tracescore.config.drift import DetectorName
 from tracescore.model import Evaluation, LiveMeasure, Measure, Result, Score
 
-Name = Literal[
-    "answer_relevancy", "completeness", "faithfulness", "answered", "completeness_multipart", "context_precision"
-]
-"""What is watched. `answered` is the share of answers that do not evade their question; relevancy and completeness
-are of those alone, as zeros of evasions would hide a fall; `completeness_multipart` of questions with several parts."""
+Name = DetectorName
 NAMES: tuple[Name, ...] = get_args(Name)
 Against = Literal["baseline", "target"]
 """A fall from what was normal, or below what was asked for."""

@@ -1,4 +1,4 @@
-"""How soon a fall of a mean is told, before there are any scores: what `tracescore check --scores-per-day` prints.
+"""How soon a fall of a mean is told: what `tracescore check` prints, of a guess or of what a spool has seen.
 
 The time of a Shiryaev-Roberts detector to a change, D = ln(A I) / I scores: I = (drop - gap)^2 / (2 sd^2) is what a
 score tells on average, sd their spread after the fall, gap how far the reference lies below the baseline, A the
@@ -12,8 +12,10 @@ from statistics import NormalDist
 
 from tracescore.config import Config, PriceConfig
 from tracescore.config.drift import DriftConfig
-from tracescore.drift.detector import DOUBT
+from tracescore.drift.detector import Detector
 from tracescore.drift.family import Family
+from tracescore.drift.stratum import DOUBT
+from tracescore.logs import plain
 
 DROPS = (0.05, 0.10, 0.20)
 SPREAD = 0.4
@@ -66,6 +68,29 @@ def report(config: Config, per_day: int) -> Iterator[str]:
         f"  assumptions: scores with a standard deviation of {SPREAD} (half of it takes a quarter of the time), "
         f"a sudden drop; a conversation counts as one score; {len(family.kinds)} detectors{cost}"
     )
+
+
+def measured(config: Config, known: Family) -> Iterator[str]:
+    """The lines for what a running process has seen: by detector, its spread and traffic of the last days."""
+    for (service, environment), watched in known.watched.items():
+        yield f"{plain(service)} ({plain(environment)}), as it has been measured:"
+        for kind, detector in watched.detectors.items():
+            if kind.against == "baseline":
+                yield f"  {kind.name}: {_measured(config.drift, detector, known.threshold)}"
+
+
+def _measured(drift: DriftConfig, detector: Detector, limit: float) -> str:
+    seen = detector.traffic
+    if seen is None:
+        return "too few answers yet"
+    learned = detector.gap(max((each.last for each in detector.tested.values()), default=0.0))
+    below = gap(drift, seen.per_day, seen.spread) if learned is None else learned
+    told = [f"{seen.per_day:,.0f} answers a day, spread {seen.spread:.2f}; no report of a drop by up to {below:.3f}"]
+    for drop in sorted({2 * drift.tolerance, *DROPS}):
+        scores = scores_to_detection(drop, below, limit * seen.per_day, seen.spread)
+        if scores is not None:
+            told.append(f"one by {drop:.2f} after {_range(scores, seen.per_day)}")
+    return ", ".join(told)
 
 
 _UNITS = (("days", 1), ("hours", 24), ("minutes", 24 * 60))

@@ -1,5 +1,7 @@
 """The scale of scores: which judge gave them, in which epoch, by which evaluators. Over two scales nothing adds up."""
 
+from __future__ import annotations
+
 from typing import NamedTuple
 
 from tracescore.model import EVALUATOR_VERSION, Result
@@ -11,6 +13,10 @@ class Scale(NamedTuple):
     judge: str
     epoch: int
     version: int
+
+    def is_of_judge(self, other: Scale) -> bool:
+        """Whether judge and epoch are the same."""
+        return self[:2] == other[:2]
 
 
 ScaleState = tuple[str, int, int] | tuple[()]

@@ -7,8 +7,7 @@ import logging
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.metrics_core import Metric
@@ -16,11 +15,22 @@ from prometheus_client.metrics_core import Metric
 from tracescore import logs
 from tracescore.config import SamplingConfig
 from tracescore.config.drift import DriftConfig
+from tracescore.drift import words
 from tracescore.drift.anchors import VERDICTS, Anchors, AnchorsState, DriftVerdict
 from tracescore.drift.detector import Detector
-from tracescore.drift.diagnosis import ADVICE, LEARNING, PATTERNS, GoldCause, Pattern, diagnose, difference
+from tracescore.drift.diagnosis import (
+    ADVICE,
+    LEARNING,
+    PATTERNS,
+    GoldCause,
+    Pattern,
+    diagnose,
+    difference,
+)
 from tracescore.drift.family import Family, FamilyState, Population, Watched
-from tracescore.drift.observations import MEASURES, NAMES, Against, DetectorKind, Name
+from tracescore.drift.gauges import GAUGES
+from tracescore.drift.observations import MEASURES, Against, DetectorKind, Name
+from tracescore.drift.told import ReportedDrop, gone_on
 from tracescore.exporters import Continuing
 from tracescore.exporters.prometheus.families import gauge
 from tracescore.model import Clock, Measure, Result
@@ -34,13 +44,6 @@ _WEEK = 7 * 86_400.0
 
 GoldFell = Callable[[Population], GoldCause | None]
 """Why answers of a service to the gold set have become less correct; None where they have not."""
-
-
-class _Detected(NamedTuple):
-    """A change that was told: when, in Unix seconds, and when it probably began."""
-
-    at: float
-    onset: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,54 +70,64 @@ class DriftWatch(Continuing):
         clock: Clock,
         anchors: Anchors | None = None,
         gold_fell: GoldFell = lambda _: None,
+        *,
+        keeps: bool = True,
     ) -> None:
+        """`keeps`: whether the next process will know what this one does."""
         self._settings, self._clock = settings, clock
+        self._forgot_before = None if keeps else clock()
         self.family = Family(settings, sampling, measures)
         self.anchors, self._gold_fell = anchors, gold_fell
-        self._detected: dict[tuple[Population, DetectorKind], _Detected] = {}
+        self._detected: dict[tuple[Population, DetectorKind], ReportedDrop] = {}
         self._unwatched = Counter(
             "tracescore_drift_unwatched_results",
             "Results of services that are not watched, as there are too many.",
             registry=registry,
         )
+        if not keeps:
+            _log.info('event=changes_unknown before="this start" advice="%s"', words.FORGETS)
         registry.register(self)
 
     async def export(self, result: Result) -> None:
         """Shows the result to the detectors of its service, and looks what they say now."""
         judge = self.family.judge
         self._unwatched.inc(not self.family.take(result))
+        if judge and self.family.judge and not judge.is_of_judge(self.family.judge):
+            self._detected.clear()
         if judge and judge != self.family.judge and self.anchors is not None:
             self.anchors.forget()
         self._update()
 
     def _update(self) -> None:
-        """Notes what has become a change or is none any more, and has anchors scored where anything is suspected.
-
-        A change that was told remains one until it is not even suspected: evidence near the threshold goes to and fro.
-        """
+        """Notes what has become a change or is none any more, and has anchors scored where anything is suspected."""
         limit, before = self.family.threshold, dict(self._detected)
         self._detected = {}
         for population, kind, detector in self.family.chosen(None, None):
-            if detector.evidence < math.sqrt(limit):
+            if self.family.pauses.running(population[0]):
                 continue
-            onset = detector.change.onset if detector.change else 0.0
-            if self.anchors is not None:
-                self.anchors.request_pass(onset)
             told = before.get((population, kind))
-            if told is None and detector.evidence >= limit:
-                told = self._announce(population, kind, onset)
+            if detector.evidence >= math.sqrt(limit):
+                onset = detector.change.onset if detector.change else 0.0
+                if self.anchors is not None:
+                    self.anchors.request_pass(onset)
+                if told is None and detector.evidence >= limit:
+                    told = self._announce(population, kind, onset)
+            told = told and gone_on(told, detector, limit)
             if told is not None:
                 self._detected[population, kind] = told
 
-    def _announce(self, population: Population, kind: DetectorKind, onset: float) -> _Detected:
-        since = datetime.fromtimestamp(onset, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        where = "the page and tracescore baseline show say where to look"
-        service, environment = map(logs.plain, population)
-        _log.warning(
-            'event=change_detected service="%s" environment="%s" detector=%s against=%s since=%s advice="%s"',
-            *(service, environment, kind.name, kind.against, since, where),
-        )
-        return _Detected(self._clock(), onset)
+    def _announce(self, population: Population, kind: DetectorKind, onset: float) -> ReportedDrop:
+        told = self._detected[population, kind] = ReportedDrop(self._clock(), onset)
+        drop, pattern = self._drop(population, kind), self.pattern(population, self.verdict(population))
+        _log.warning("event=change_detected %s", words.report(population, kind, onset, drop, ADVICE[pattern]))
+        return told
+
+    def _drop(self, population: Population, kind: DetectorKind) -> words.SeenDrop | None:
+        """Of what is suspected or was reported, or else of the last seven days."""
+        detector, told = self.family.watched[population].detectors[kind], self._detected.get((population, kind))
+        suspected = detector.evidence >= math.sqrt(self.family.threshold)
+        since = told.onset if told else self._clock() - _WEEK
+        return words.seen_drop(kind, detector, detector.change if suspected else None, since)
 
     def verdict(self, population: Population) -> DriftVerdict:
         """Who moved, over everything that is told of a service: where detectors disagree nobody knows."""
@@ -125,7 +138,7 @@ class DriftWatch(Continuing):
             return "pending"
         return verdicts.pop() if len(verdicts) == 1 else "unattributed"
 
-    def _verdict(self, population: Population, kind: DetectorKind, told: _Detected) -> DriftVerdict:
+    def _verdict(self, population: Population, kind: DetectorKind, told: ReportedDrop) -> DriftVerdict:
         if self.anchors is None:
             return "unattributed"
         detector = self.family.watched[population].detectors[kind]
@@ -148,16 +161,21 @@ class DriftWatch(Continuing):
 
     def collect(self) -> Iterator[Metric]:
         """All families at one moment; called by the registry."""
+        self._end_pauses()
         about = "Evidence from which a change is told, the same for all detectors."
         yield gauge("tracescore_drift_threshold_days", about, (), [((), self.family.threshold)])
         figures = [
             (self._labels(population, kind), self._figures(population, kind, detector))
             for population, kind, detector in self.family.chosen(None, None)
         ]
-        for suffix, about in _GAUGES.items():
+        for suffix, about in GAUGES.items():
             rows = [(labels, each[suffix]) for labels, each in figures]
             yield gauge(f"tracescore_drift_{suffix}", about, LABELS, rows)
         yield from self._states()
+        services = dict.fromkeys(service for service, _ in self.family.watched)
+        paused = [([service], float(self.family.pauses.running(service))) for service in services]
+        about = "1 while a planned change silences the detectors of a service (tracescore baseline pause)."
+        yield gauge("tracescore_drift_paused", about, ("service_name",), paused)
         yield from self._releases()
         moved = [(kind, self.anchors.shift(kind)) for kind in self.family.kinds] if self.anchors else []
         shifts = [([self._judge, *kind], shift.mean) for kind, shift in moved if shift]
@@ -175,6 +193,7 @@ class DriftWatch(Continuing):
     def _figures(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, float | None]:
         evidence, change = detector.evidence, detector.change
         suspected = evidence >= math.sqrt(self.family.threshold) and change is not None
+        suspected = suspected and not self.family.pauses.running(population[0])
         return {
             "evidence_days": evidence,
             "detected": float((population, kind) in self._detected),
@@ -216,7 +235,9 @@ class DriftWatch(Continuing):
 
     def show(self) -> dict[str, Any]:
         """Everything as plain data."""
+        self._end_pauses()
         return {
+            "forgot_before": self._forgot_before,
             "threshold_days": self.family.threshold,
             "false_alarm_every_days": self._settings.false_alarm_every / 86_400,
             "services": [self._service(population, watched) for population, watched in self.family.watched.items()],
@@ -224,9 +245,10 @@ class DriftWatch(Continuing):
 
     def _service(self, population: Population, watched: Watched) -> dict[str, Any]:
         verdict = self.verdict(population)
-        pattern = self.pattern(population, verdict)
+        pattern, pause = self.pattern(population, verdict), self.family.pauses.latest.get(population[0])
         return {
             "service": population[0],
+            "pause": pause and pause._asdict(),
             "environment": population[1],
             "verdict": verdict,
             "pattern": pattern,
@@ -239,12 +261,8 @@ class DriftWatch(Continuing):
         figures = self._figures(population, kind, detector)
         found = difference(detector, figures["change_timestamp_seconds"] or self._clock() - _WEEK)
         compared = self.family.watched[population].releases.compared(kind)
-        state = "learning" if detector.is_learning else "steady"
-        if figures["detected"]:
-            state = "changed"
-        elif figures["change_scores"] is not None:
-            state = "suspected"
         swing = kind.against == "baseline" and self._settings.reference == "flat"
+        state, drop = self._state(population, figures), self._drop(population, kind)
         return {
             "detector": kind.name,
             "against": kind.against,
@@ -254,27 +272,69 @@ class DriftWatch(Continuing):
             "learned_at": detector.learned_at,
             "release_change": compared and list(compared),
             "by_block_advised": swing and detector.swing > 2 * self._settings.tolerance,
+            "drop": drop and drop._asdict(),
+            "says": words.says(state, kind, detector, drop, self._settings, self._clock()),
+            "gap": words.gap(detector, self._settings, self._clock()),
         }
+
+    def _state(self, population: Population, figures: Mapping[str, float | None]) -> words.DetectorStateName:
+        if self.family.pauses.running(population[0]):
+            return "paused"
+        if figures["detected"]:
+            return "changed"
+        if figures["change_scores"] is not None:
+            return "suspected"
+        return "learning" if figures["learning"] else "steady"
+
+    @property
+    def now(self) -> float:
+        """Unix seconds."""
+        return self._clock()
+
+    def pause(self, service: str, until: float, why: str) -> int:
+        """Silences the detectors of a service until a moment (Unix seconds); returns how many.
+
+        Afterwards they learn anew. ValueError without a reason, or for a service that is not watched.
+        """
+        known = self.family.detectors_of(service)
+        self.family.pauses.begin(service, self._clock(), until, why)
+        self._update()
+        _log.warning(
+            'event=baseline_paused service="%s" until=%.0f why="%s"', logs.plain(service), until, logs.plain(why)
+        )
+        return known
+
+    def end_pause(self, service: str) -> int:
+        """Ends a pause now, as `pause` would have later. ValueError for a service that is not paused."""
+        self.family.pauses.end(service, self._clock())
+        self._end_pauses()
+        return self.family.detectors_of(service)
+
+    def _end_pauses(self) -> None:
+        self.family.end_pauses(self._clock())
 
     def reset(self, service: str | None, name: str | None) -> int:
         """Learns anew; see `Family.reset`. ValueError for a detector that there is not."""
-        _check(name)
         done = self.family.reset(service, name)
-        self._update()
+        self._begin_anew(service, name)
         _log.warning("event=baseline_reset cause=asked_for detectors=%d", done)
         return done
 
     def pin(self, service: str | None, name: str | None, at: float | None) -> int:
         """Fixes references; see `Family.pin`. ValueError for a detector that there is not."""
-        _check(name)
         done = self.family.pin(service, name, at)
-        self._update()
+        self._begin_anew(service, name)
         _log.warning("event=baseline_pinned detectors=%d", done)
         return done
 
+    def _begin_anew(self, service: str | None, name: str | None) -> None:
+        for population, kind, _ in self.family.chosen(service, name):
+            self._detected.pop((population, kind), None)
+        self._update()
+
     def state(self) -> DriftState:
         """What all detectors and anchors know."""
-        told = tuple((*population, *kind, *when) for (population, kind), when in self._detected.items())
+        told = tuple((*population, *kind, when.at, when.onset) for (population, kind), when in self._detected.items())
         return DriftState(self.family.state(), told, self.anchors.state() if self.anchors else None)
 
     def resume(self, state: DriftState) -> None:
@@ -286,24 +346,4 @@ class DriftWatch(Continuing):
         for service, environment, name, against, at, onset in state.told:
             key = (service, environment), DetectorKind(name, against)
             if key in known:  # it may not be configured any more
-                self._detected[key] = _Detected(at, onset)
-
-
-_GAUGES: Mapping[str, str] = {
-    "evidence_days": "Evidence for a fall; false alarms as strong as this come this many days apart.",
-    "detected": "1 from when the evidence passes the threshold until nothing is suspected any more.",
-    "learning": "1 while what is normal is still being learned.",
-    "reference_ratio": "What the mean has to stay above at this moment.",
-    "baseline_ratio": "The mean that was learned.",
-    "between_days_ratio": "Standard deviation between the days learned; the reference is at least two of them lower.",
-    "swing_ratio": "How far the quarters of the day lay apart while it was learned.",
-    "scores": "Observations tested since the baseline, or learned from so far.",
-    "change_scores": "Observations since the change that is suspected.",
-    "change_timestamp_seconds": "When the change that is suspected probably began.",
-}
-"""Suffix of the metric -> help."""
-
-
-def _check(name: str | None) -> None:
-    if name is not None and name not in NAMES:
-        raise ValueError(f"detector: one of {', '.join(NAMES)} expected; got {name[:40]!r}")
+                self._detected[key] = ReportedDrop(at, onset)

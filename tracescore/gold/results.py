@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
 from tracescore import formulas
+from tracescore.exporters.prometheus.slices import LowestSlice, lowest_slice
 from tracescore.formulas import gaffke_interval, weighted_mean
 from tracescore.model import Measure, Score, Unscored
 
@@ -142,7 +143,7 @@ class Run:
 class Summary:
     """The figures of a run, which itself comes without its outcomes: they hold texts, and are many.
 
-    `by_tag` has those of the tags that most items carry.
+    `by_tag` has those of the tags that most items carry, `lowest` the lowest of them by measure.
     """
 
     run: Run
@@ -150,8 +151,11 @@ class Summary:
     by_tag: Mapping[str, Mapping[GoldMeasure, Estimate]]
     items: Mapping[GoldOutcome, int]
     claims: Mapping[str, float]
+    lowest: Mapping[GoldMeasure, LowestSlice] = field(default_factory=dict)
 
 
+_LEAST_ITEMS = 5
+"""Scored items, as equally weighted ones, from which a tag can be the lowest."""
 _TAGS = 50
 """Tags with figures of their own."""
 
@@ -165,7 +169,25 @@ def summary(run: Run, min_scored: float) -> Summary:
         by_tag={tag: run.estimates(min_scored, tag) for tag in frequent},
         items={outcome: run.count(outcome) for outcome in GOLD_OUTCOMES},
         claims=run.claims(),
+        lowest=_lowest(run, frequent),
     )
+
+
+def _lowest(run: Run, tags: Sequence[str]) -> dict[GoldMeasure, LowestSlice]:
+    """Of each measure the tag with the lowest mean, as one of all that were looked at."""
+    found: dict[GoldMeasure, LowestSlice] = {}
+    for measure in GOLD_MEASURES:
+        of_tags: dict[str, tuple[list[float], list[float]]] = {}
+        for each in run.outcomes:
+            if measure in each.values:
+                for tag in set(tags).intersection(each.tags):
+                    scores, weights = of_tags.setdefault(tag, ([], []))
+                    scores.append(each.values[measure])
+                    weights.append(each.weight)
+        lowest = lowest_slice(of_tags, max((each.weight for each in run.outcomes), default=1.0), _LEAST_ITEMS)
+        if lowest is not None:
+            found[measure] = lowest
+    return found
 
 
 def _estimate(measure: GoldMeasure, outcomes: Sequence[ItemOutcome]) -> Estimate | None:

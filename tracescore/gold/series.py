@@ -1,14 +1,15 @@
 """What gold runs found, as Prometheus series of their own beside the live ones."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from tracescore.exporters.prometheus.families import gauge
 from tracescore.exporters.prometheus.label_values import label_value
+from tracescore.exporters.prometheus.slices import SliceMean
 from tracescore.gold.compare import Comparison
-from tracescore.gold.results import COUNTS, GOLD_MEASURES, GOLD_OUTCOMES, Run, Summary
+from tracescore.gold.results import COUNTS, GOLD_MEASURES, GOLD_OUTCOMES, Estimate, Run, Summary
 from tracescore.gold.runner import GoldRunner
 
 LABELS = ("gold_set", "service_name", "service_version", "judge")
@@ -38,15 +39,18 @@ class GoldSeries:
         for measure in GOLD_MEASURES:
             name = f"tracescore_gold_{measure}"
             found = [(_labels(each.run), each.estimates[measure]) for each in latest if measure in each.estimates]
-            slices = {labels: estimates[measure].mean for labels, estimates in tagged if measure in estimates}
-            means = [(labels, each.mean) for labels, each in found]
-            yield gauge(f"{name}_ratio", "Mean over the gold set in the latest good run of a release.", LABELS, means)
-            lower = [(labels, each.lower) for labels, each in found]
-            yield gauge(f"{name}_lower_ratio", "Lower limit of the mean's 95 % interval.", LABELS, lower)
-            upper = [(labels, each.upper) for labels, each in found]
-            yield gauge(f"{name}_upper_ratio", "Upper limit of the mean's 95 % interval.", LABELS, upper)
+            slices = {labels: each[measure] for labels, each in tagged if measure in each}  # tags may be cut alike
+            yield from _with_limits(name, "Mean over the gold set in the latest good run of a release.", LABELS, found)
             about, labels = "Mean over the items with a tag.", (*LABELS, "slice_key", "slice")
-            yield gauge(f"{name}_by_slice_ratio", about, labels, slices.items())
+            yield from _with_limits(f"{name}_by_slice", about, labels, slices.items())
+            lowest = [
+                ((*_labels(each.run), "tag", label_value(low.of.slice)), low.of)
+                for each in latest
+                for low in (each.lowest.get(measure),)
+                if low is not None
+            ]
+            about = "Mean of the lowest tag; its limits hold for all tags together."
+            yield from _with_limits(f"{name}_lowest_slice", about, labels, lowest)
 
     def _state(self, recent: tuple[Run, ...]) -> Iterator[Metric]:
         """Of the set as a whole, whatever the release."""
@@ -70,6 +74,17 @@ class GoldSeries:
             yield gauge(f"tracescore_gold_{name}", meaning, ["gold_set"], [([label_value(runner.name)], value)])
         info = [([label_value(runner.name), runner.gold_set.hash], 1)]
         yield gauge("tracescore_gold_info", "1; `hash` changes with the gold set.", ["gold_set", "hash"], info)
+
+
+def _with_limits(
+    name: str, about: str, labels: Sequence[str], found: Iterable[tuple[Sequence[str], Estimate | SliceMean]]
+) -> Iterator[Metric]:
+    """A mean and its 95 % interval."""
+    known = list(found)
+    yield gauge(f"{name}_ratio", about, labels, [(of, each.mean) for of, each in known])
+    about = "limit of the mean's 95 % interval."
+    yield gauge(f"{name}_lower_ratio", f"Lower {about}", labels, [(of, each.lower) for of, each in known])
+    yield gauge(f"{name}_upper_ratio", f"Upper {about}", labels, [(of, each.upper) for of, each in known])
 
 
 def _labels(run: Run) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ def view(runner: GoldRunner) -> dict[str, Any]:
         "running": runner.running,
         "next": runner.schedule.expected,
         "runs": [_line(run) for run in findings.recent[:_RUNS]],
-        "releases": [_line(each.run) | {"means": each.estimates} for each in findings.latest],
+        "releases": [_line(each.run) | {"means": each.estimates, "lowest": each.lowest} for each in findings.latest],
         "comparison": _compared(findings.comparison, settings.tolerance),
     }
 

@@ -12,6 +12,7 @@ from urllib.parse import parse_qs
 
 import orjson
 
+from tracescore.drift.pauses import until
 from tracescore.drift.watch import DriftWatch
 from tracescore.model import Result
 from tracescore.net.asgi import Response
@@ -22,6 +23,7 @@ from tracescore.web.recent import Recent, is_cut
 POSTABLE = ("/api/baseline", "/api/gold", "/api/erase", "/api/spool")
 PATHS = (*POSTABLE, "/api/anchors")
 HEADER = "x-tracescore"
+ACTIONS = ("reset", "pin", "pause", "resume")
 MOST_ANCHORS = 1_000
 CountLive = Callable[[Sequence[str]], int]
 """How many of these answers, by their marks, came in live traces."""
@@ -109,7 +111,7 @@ async def _changed(request: Request, visitor: Visitor, asked: Informants) -> Res
         return given
     if request.path == "/api/baseline":
         done = _change(given, _watching(asked))
-        facts = {name: given.get(name) for name in ("service", "detector", "at")}
+        facts = {name: given.get(name) for name in ("service", "detector", "at", "until", "why")}
         audit(visitor.name, f"baseline_{given['action']}", **facts, detectors=done)
         return as_json(200, {"detectors": done})
     if not isinstance(given, Mapping) or len(given) != 1 or not all(isinstance(each, str) for each in given.values()):
@@ -135,20 +137,30 @@ def _counted(given: Any, live: CountLive) -> dict[str, int]:
 
 
 def _change(asked: Any, changes: DriftWatch) -> int:
-    if not isinstance(asked, Mapping) or asked.get("action") not in ("reset", "pin"):
-        raise ValueError("action: reset or pin expected")
+    """Does what is asked; returns how many detectors it concerns. ValueError says what is allowed."""
+    action = asked.get("action") if isinstance(asked, Mapping) else None
+    if action not in ACTIONS:
+        raise ValueError(f"action: one of {', '.join(ACTIONS)} expected")
     service, name, at = asked.get("service"), asked.get("detector"), asked.get("at")
-    if service is not None and not isinstance(service, str):
-        raise ValueError("service: a name expected")
-    if name is not None and not isinstance(name, str):
-        raise ValueError("detector: a name expected")
-    if asked["action"] == "reset":
+    for field in ("service", "detector", "until", "why"):
+        if asked.get(field) is not None and not isinstance(asked[field], str):
+            raise ValueError(f"{field}: a text expected")
+    if action in ("pause", "resume"):
+        return change_pause(changes, action, service or "", asked.get("until") or "", asked.get("why") or "")
+    if action == "reset":
         return changes.reset(service, name)
     if at is not None and (isinstance(at, bool) or not isinstance(at, int | float) or not 0 < at < 1):
         raise ValueError(f"at: a number between 0 and 1 expected; got {str(at)[:40]!r}")
     if at is not None and name is None:
         raise ValueError("at: one value fits one detector; name it")
     return changes.pin(service, name, at)
+
+
+def change_pause(changes: DriftWatch, action: str, service: str, end: str, why: str) -> int:
+    """Begins or ends a pause; returns how many detectors it concerns. ValueError says what is allowed."""
+    if action == "resume":
+        return changes.end_pause(service)
+    return changes.pause(service, until(end, changes.now), why)
 
 
 def _anchors(query: str, recent: Recent) -> Response:

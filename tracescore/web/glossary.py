@@ -101,6 +101,7 @@ STATE_OF_CHANGE: Mapping[str, str] = {
     "steady": "no sign of a drop",
     "suspected": "a drop is possible; the evidence is too weak to report it",
     "changed": "the mean has dropped",
+    "paused": "silent during a planned change",
 }
 
 VERDICT_MEANINGS: Mapping[str, str] = {

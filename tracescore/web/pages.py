@@ -4,6 +4,7 @@ GET  /                          the ledger, the scores of each measure, the lowe
 GET  /interactions/{trace_id}   the evidence behind the scores of one trace
 GET  /interactions/{trace_id}/trace.json  .../expected.json   the trace as files that tests/captures reads
 GET  /gold                      the runs of the gold set, and the items that changed sides
+POST /pause                     silences the detectors of a service during a planned change, or ends that
 POST /login                     the token by a form (GET /login?token=... by a link); begins a session
 POST /logout                    ends it
 GET  /style.css  /icon.svg
@@ -17,7 +18,7 @@ POST /api/baseline  /api/erase  /api/spool   for operators
 
 import logging
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs
@@ -33,7 +34,7 @@ from tracescore.net.access import AccessMetrics
 from tracescore.net.asgi import Receive, Response, Scope, Send, respond
 from tracescore.pipeline.ledger import Snapshot
 from tracescore.web import api, labels, views
-from tracescore.web.guard import Guard, Visitor
+from tracescore.web.guard import Guard, Visitor, audit
 from tracescore.web.messages import LARGEST_BODY, Request, html, only_known
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset, page
@@ -42,9 +43,10 @@ from tracescore.web.saving import Saving
 _log = logging.getLogger("tracescore.web")
 
 TRACE_PATH = re.compile(r"/interactions/([0-9a-fA-F]{32})", re.ASCII)
-GOLD_PATH = "/gold"
-POSTABLE = ("/login", "/logout", *api.POSTABLE, labels.PATH)
+GOLD_PATH, PAUSE_PATH = "/gold", "/pause"
+POSTABLE = ("/login", "/logout", *api.POSTABLE, labels.PATH, PAUSE_PATH)
 ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
+_PAUSE_FIELDS = {"form", "service", "until", "why", "pause", "resume"}
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 429, 500)
 
 CONTENT_POLICY = (
@@ -68,7 +70,8 @@ class Pages:
     convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
     `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one; `live`
     counts the answers that came in live traces lately; results leave the page after `age` seconds; `kept` gives what
-    can look into the spool, copy it, and erase; `saving` keeps the traces that can be saved.
+    can look into the spool, copy it, and erase; `saving` keeps the traces that can be saved; `estimating` is for
+    `views.Estimating`.
     Raises UsageError when the token cannot be read.
     """
 
@@ -90,6 +93,7 @@ class Pages:
         kept: Callable[[], api.KeptTexts | None] = lambda: None,
         live: api.CountLive = lambda _: 0,
         saving: Saving | None = None,
+        estimating: tuple[float, float] = (1.0, 20.0),
     ) -> None:
         self._guard = Guard(settings, access)
         self._labels = labels.LabelPages(labelling)
@@ -102,6 +106,7 @@ class Pages:
         self._changes = changes
         self._recent = Recent(settings.keep, clock, age)
         self._gold, self._saving = gold, saving
+        self._estimating = views.Estimating(*estimating)
         self._asked = api.Informants(changes, self._recent, live, kept)
         self._requests = Counter(
             "tracescore_web_requests_total", "Requests to the page, by HTTP status.", ["status"], registry=registry
@@ -155,6 +160,8 @@ class Pages:
             return await api.answer(request, visitor, self._asked)
         if request.path in labels.PATHS:
             return await self._label(request, visitor)
+        if request.path == PAUSE_PATH and request.method == "POST":
+            return await self._pause(request, visitor)
         if request.path == "/":
             return self._overview(request.query, visitor)
         if request.path == GOLD_PATH and self._gold is not None:
@@ -168,7 +175,7 @@ class Pages:
             chosen = views.read_filter(query)
         except ValueError as error:
             return _message(400, "tracescore cannot show this", f"{error}.")
-        values = views.overview(self._recent, self._ledger(), chosen, self._targets)
+        values = views.overview(self._recent, self._ledger(), chosen, self._targets, self._estimating)
         silent = views.silent(self._recent.results())
         about = {
             "now": self._clock(),
@@ -202,16 +209,39 @@ class Pages:
             )
         if request.method != "POST":
             return await self._labels.show(request, visitor)
+        return await self._take_form(request, visitor, labels.PATH, lambda given: self._labels.take(given, visitor))
+
+    async def _pause(self, request: Request, visitor: Visitor) -> Response:
+        if not visitor.may("operator"):
+            return _message(
+                403, "Not yours to pause", f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)."
+            )
+
+        async def take(given: Mapping[str, str]) -> None:
+            if self._changes is None:
+                raise ValueError("this process does not look for drops")
+            only_known(given, _PAUSE_FIELDS.__contains__)
+            action = "resume" if "resume" in given else "pause"
+            asked = {name: given.get(name, "") for name in ("service", "until", "why")}
+            api.change_pause(self._changes, action, *asked.values())
+            audit(visitor.name, f"baseline_{action}", **asked)
+
+        return await self._take_form(request, visitor, "/", take)
+
+    async def _take_form(
+        self, request: Request, visitor: Visitor, path: str, take: Callable[[Mapping[str, str]], Awaitable[None]]
+    ) -> Response:
+        """Does what a form of ours asks and leads back to `path`; what `take` cannot understand is a ValueError."""
         given = await labels.read_form(request)
         if given is None:
             return _message(413, "Too long", "tracescore does not know this form.")
         if not self._guard.form_allowed(visitor, given.get("form", "")):
-            return _message(403, "Not from here", "tracescore restarted meanwhile: open /labels again.")
+            return _message(403, "Not from here", f"tracescore restarted meanwhile: open {path} again.")
         try:
-            await self._labels.take(given, visitor)
+            await take(given)
         except ValueError as error:
             return _message(400, "tracescore cannot save this", f"{error}.")
-        return html(303, b"", headers=(("location", labels.PATH),))
+        return html(303, b"", headers=(("location", path),))
 
     async def _login(self, request: Request) -> Response:
         text = request.query

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from tracescore.formulas import weighted_mean
+from tracescore.exporters.prometheus.slices import LowestSlice, SliceMean, lowest_slice, slice_means
 from tracescore.model import Clock, Evaluation, Measure, Result, Score
 
 LONGEST_TEXT = 20_000
@@ -15,6 +15,7 @@ MOST_TEXTS = 100
 """Passages, turns, and items of one evaluation that are kept."""
 
 
+_SLICES_SHOWN = 10
 _CUT = "more characters not kept here]"
 
 
@@ -79,10 +80,12 @@ class ScoreGroup:
 
 @dataclass(frozen=True, slots=True)
 class Mean:
-    """Weighted mean of the `count` scores of one population."""
+    """Weighted mean of the `count` scores of one population, and its 95 % interval."""
 
     of: ScoreGroup
     value: float
+    lower: float
+    upper: float
     count: int
 
 
@@ -151,18 +154,59 @@ def scored(results: Iterable[Result], measure: Measure) -> list[Scored]:
     return [Scored(score, result) for result in results for score in result.scores() if score.measure == measure]
 
 
-def means(scores: Iterable[Scored]) -> list[Mean]:
-    """One weighted mean per population, in order of service and judge; scores of two of them never meet."""
+def means(scores: Iterable[Scored], max_weight: float) -> list[Mean]:
+    """One weighted mean per population, in order of service and judge; scores of two of them never meet.
+
+    `max_weight` bounds the weights that the sampling gives.
+    """
     groups: dict[ScoreGroup, list[Scored]] = {}
     for one in scores:
         groups.setdefault(_population(one), []).append(one)
-    return [mean for of, members in sorted(groups.items()) if (mean := _mean(of, members))]
+    return [_mean(of, members, max_weight) for of, members in sorted(groups.items())]
 
 
-def _mean(of: ScoreGroup, members: Sequence[Scored]) -> Mean | None:
-    values = [one.score.value for one in members]
-    value = weighted_mean(values, [one.result.interaction.weight for one in members])
-    return None if value is None else Mean(of, value, len(values))
+def _mean(of: ScoreGroup, members: Sequence[Scored], max_weight: float) -> Mean:
+    whole = slice_means({"": observations(members)}, max_weight, 0)[0]
+    return Mean(of, whole.mean, whole.lower, whole.upper, len(members))
+
+
+def observations(members: Iterable[Scored]) -> tuple[list[float], list[float]]:
+    """Scores and weights of which each is one observation: a conversation is one, as its answers resemble each other.
+
+    Its score is the weighted mean of its scores, its weight the sum of theirs, as in the windows of the metrics.
+    """
+    sums: dict[object, tuple[float, float]] = {}
+    for number, one in enumerate(members):
+        interaction = one.result.interaction
+        key = interaction.conversation_id or number
+        weight, total = sums.get(key, (0.0, 0.0))
+        sums[key] = weight + interaction.weight, total + interaction.weight * one.score.value
+    return [min(1.0, total / weight) for weight, total in sums.values()], [weight for weight, _ in sums.values()]
+
+
+@dataclass(frozen=True, slots=True)
+class Sliced:
+    """The slices of one population by one key, the lowest first, and the lowest as one of all that were looked at."""
+
+    of: ScoreGroup
+    key: str
+    slices: Sequence[SliceMean]
+    lowest: LowestSlice
+
+
+def sliced(scores: Iterable[Scored], max_weight: float, min_count: float) -> list[Sliced]:
+    """Wherever there are two or more slices with `min_count` effective scores."""
+    groups: dict[tuple[ScoreGroup, str], dict[str, list[Scored]]] = {}
+    for one in scores:
+        for key, value in one.result.interaction.slices.items():
+            groups.setdefault((_population(one), key), {}).setdefault(value, []).append(one)
+    found = []
+    for (of, key), members in sorted(groups.items()):
+        known = {value: observations(each) for value, each in members.items()}
+        lowest = lowest_slice(known, max_weight, min_count)
+        if lowest is not None:
+            found.append(Sliced(of, key, slice_means(known, max_weight, min_count, _SLICES_SHOWN), lowest))
+    return found
 
 
 def _population(one: Scored) -> ScoreGroup:

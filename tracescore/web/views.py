@@ -17,7 +17,7 @@ from tracescore.model import (
     Score,
 )
 from tracescore.pipeline.ledger import Snapshot
-from tracescore.web.recent import Mean, Recent, Scored, means, scored, worst
+from tracescore.web.recent import Mean, Recent, Scored, Sliced, means, scored, sliced, worst
 
 WORST_SHOWN, WORST_SHOWN_ALONE, LATEST_SHOWN = 5, 50, 15
 LONGEST_SERVICE = 255
@@ -57,16 +57,27 @@ def read_filter(query: str) -> Filter:
 
 
 @dataclass(frozen=True, slots=True)
+class Estimating:
+    """The bound of the weights that the sampling gives, and the effective scores that a slice needs to be shown."""
+
+    max_weight: float = 1.0
+    min_count: float = 20
+
+
+@dataclass(frozen=True, slots=True)
 class MeasureView:
-    """One measure on the overview: its means, its worst scores, its target."""
+    """One measure on the overview: its means, whole and by slice, its worst scores, its target."""
 
     measure: Measure
     means: Sequence[Mean]
+    sliced: Sequence[Sliced]
     worst: Sequence[Scored]
     target: float | None
 
 
-def overview(recent: Recent, ledger: Snapshot, chosen: Filter, targets: Mapping[Measure, float]) -> dict[str, Any]:
+def overview(
+    recent: Recent, ledger: Snapshot, chosen: Filter, targets: Mapping[Measure, float], estimating: Estimating
+) -> dict[str, Any]:
     """The overview's figures: means and worst scores of the results kept, and the ledger."""
     results = recent.results(chosen.service)
     shown = [measure for measure in _measures(ledger, results) if chosen.measure in (None, measure)]
@@ -84,7 +95,13 @@ def overview(recent: Recent, ledger: Snapshot, chosen: Filter, targets: Mapping[
         "services": services,
         "kept": len(recent),
         "views": [
-            MeasureView(measure, means(scores), worst(scores, most), targets.get(measure))
+            MeasureView(
+                measure,
+                means(scores, estimating.max_weight),
+                sliced(scores, estimating.max_weight, estimating.min_count),
+                worst(scores, most),
+                targets.get(measure),
+            )
             for measure in shown
             for scores in [scored(results, measure)]
         ],
