@@ -171,7 +171,7 @@ async def test_a_gold_run_of_another_process_learns_how_many_of_its_answers_came
     live = LiveAnswers()
     live.add(["yes"])
     page = Pages(
-        WebConfig(), lambda: LEDGER, lambda: NOW, CollectorRegistry(),
+        WebConfig(), lambda: LEDGER, lambda: NOW, CollectorRegistry(), AccessMetrics(CollectorRegistry()),
         endpoints={}, targets={}, switch=content_switch, live=live.count,
     )  # fmt: skip
     answered = await ask(page, "/api/gold", method="POST", body=json.dumps(body).encode(), **OURS)

@@ -337,7 +337,7 @@ async def test_the_log_says_how_much_it_fell_and_what_to_look_at(caplog: pytest.
     await app.answer(100, faithfulness=0.3)
     (line,) = [each for each in caplog.messages if "detector=faithfulness against=baseline" in each]
     assert re.search(r"since=\S+ drop=0\.\d{3} from=0\.\d{3} to=0\.\d{3} answers=\d+ advice=", line)
-    assert "begin with the lowest interactions" in line, "seven answers are too few to name a pattern"
+    assert "read the lowest interactions first" in line, "so few answers name no pattern"
     assert "tracescore baseline show" in line
 
 
