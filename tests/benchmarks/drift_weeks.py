@@ -187,5 +187,5 @@ def table(streams: int, seed: int) -> Iterator[str]:
 
 if __name__ == "__main__":
     given = [int(each) for each in sys.argv[1:]]
-    for line in table(*(given + [40, 2026][len(given) :])):
+    for line in table(*(given + [60, 4711][len(given) :])):
         print(line, flush=True)
