@@ -102,8 +102,9 @@ async def until(service: Service, wanted: float, name: str, **labels: str) -> No
 
 
 def _known(service: dict[str, Any]) -> dict[str, Any]:
-    """What is kept of a service, but for the evidence, which the figures show."""
-    return service | {"detectors": [each | {"evidence_days": None} for each in service["detectors"]]}
+    """What is kept of a service, but for the evidence, which the figures show, and the words for it."""
+    detectors = [each | {"evidence_days": None} for each in service["detectors"]]
+    return service | {"detectors": detectors, "advice": None}
 
 
 async def test_every_figure_baseline_and_label_is_what_it_was_and_stays_so_over_a_restart(rig: Rig) -> None:
