@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.local_judge import NEEDS_MODEL, credits_of, factual, faithfulness, judge
+from tests.local_judge import NEEDS_MODEL, credits_of, factual, faithfulness, judge, relevance
 from tracescore.errors import JudgeError
 from tracescore.judge.embedded.language import differ, is_latin, language
 from tracescore.judge.embedded.verdicts import GOOD
@@ -117,10 +117,6 @@ async def test_words_that_stand_all_over_a_long_text_do_not_support_a_claim() ->
     value = await faithfulness("?", "The mayor closed the market hall in the valley.", ARTICLE)
     assert value is not None
     assert value < GOOD
-
-
-async def relevance(question: str, answer: str) -> float:
-    return (await judge().session("key").relevance(question, answer)).credit
 
 
 ASKED = "How much does delivery of a parcel cost and how long does it take?"

@@ -175,7 +175,15 @@ def gather(passages: Sequence[str], statements: Sequence[str], encoder: Encoder)
     chosen = _closest(shared)
     of_like_length = yield from all_terms(sorted(chosen, key=len), encoder)
     by_text = {each.text: each for each in of_like_length}
-    found = [by_text[sentence] for sentence in chosen]
+    return _evidence(verbatim, [by_text[sentence] for sentence in chosen])
+
+
+def of_one(sentence: Terms) -> Evidence:
+    """One sentence as the whole evidence."""
+    return _evidence({key(sentence.text): sentence.text}, [sentence])
+
+
+def _evidence(verbatim: Mapping[str, str], found: Sequence[Terms]) -> Evidence:
     known = [word for each in found for word in each.words]
     initials = "".join(w.folded[0] for w in known)
     return Evidence(verbatim, found, frozenset(w.stem for w in known), initials, " ".join(e.text for e in found))

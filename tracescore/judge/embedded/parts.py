@@ -31,6 +31,8 @@ _AUX = (
 )
 _REQUEST = rf"(?:please\s+)?(?:let me know|{lexicon.any_of(lexicon.words('requests'))})"
 _OTHER_START = lexicon.any_of(lexicon.words("question_starts"))
+_SAYS = re.compile(r"\w\w|\d|[^\W\u0000-\u024f]")
+"""A word of two letters, a number, or a letter of another script."""
 _AND = r"and(?: also)?|or|also|as well as|plus|but|und(?: auch)?|sowie|et(?: aussi)?|y(?: también)?|e"
 _GLUE = rf"(?:\s*[,;]\s*|\s+)(?:{_AND})\s+(?:also\s+)?"
 _SUBJECT = lexicon.any_of(_DETERMINERS | _PRONOUNS)
@@ -80,10 +82,14 @@ _LIKE_ENDINGS = ("ing", "al", "ic", "ed", "ary", "ive", "ous", "port", "er", "es
 
 
 def required_parts(question: str) -> tuple[str, ...]:
-    """The parts of `question`, each readable by itself; the question itself where it is one; none if blank.
+    """The parts of `question`, each readable by itself; the question itself where it is one.
+
+    None where it is blank or no more than single letters.
 
     Raises JudgeError when no sentence asks and the whole is too long.
     """
+    if not _SAYS.search(question):
+        return ()
     asked = [sentence for sentence in sentences(question) if _asks(sentence)] or [whole(question)]
     parts = [part for sentence in asked for clause in _clauses(sentence) for part in _listed(clause)]
     first, *others = parts

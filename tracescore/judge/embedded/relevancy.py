@@ -19,6 +19,7 @@ from tracescore.judge.embedded.coverage import aligned_with
 from tracescore.judge.embedded.grading import Coefficients
 from tracescore.judge.embedded.language import is_latin
 from tracescore.judge.embedded.parts import required_parts
+from tracescore.judge.embedded.sentences import without_reply
 from tracescore.judge.embedded.steps import Steps
 from tracescore.judge.operations import Relevance
 
@@ -50,9 +51,11 @@ def relevance(question: str, answer: str, encoder: Encoder, coefficients: Coeffi
 
 def dealings(question: str, answer: str, encoder: Encoder) -> Steps[list[Dealing]]:
     """One per sentence of `answer` that says something."""
-    said = [claim for claim in telling(answer) if not abstains(claim) and not is_echo(claim)]
+    said = [without_reply(claim) for claim in telling(answer) if not abstains(claim) and not is_echo(claim)]
     parts = required_parts(question)
-    if not said or not parts:
+    if not parts:
+        raise JudgeError("no_questions", "the question asks nothing: no word of two letters and no number")
+    if not said:
         return []
     whole, *asked_for = yield from all_terms([question, *parts], encoder)
     told = yield from all_terms(said, encoder)

@@ -30,11 +30,40 @@ def sentences(text: str) -> Iterator[str]:
 def claims(text: str) -> tuple[str, ...]:
     """The sentences that can be true or false: no questions, headings or courtesies, no citation marks.
 
-    A text of nothing else gives its sentences as they are ("Yes." answers a question and is a claim then).
+    A yes or no that stands alone goes with the sentence behind it. A row of a table is one claim, its header none. A
+    text of nothing else gives its sentences as they are ("Yes." answers a question and is a claim then).
     """
-    cleaned = [clean for sentence in sentences(text) if (clean := plain(sentence))]
-    kept = [without_reply(claim) for claim in cleaned if _is_claim(claim)]
+    cleaned = [clean for sentence in sentences(rows_of_tables(text)) if (clean := plain(sentence))]
+    kept = [claim for claim in cleaned if _is_claim(claim)]
+    if kept and len(cleaned) > 1 and cleaned[1] == kept[0] and _REPLY.fullmatch(cleaned[0]):
+        kept[0] = f"{cleaned[0]} {kept[0]}"
     return tuple(kept or cleaned)
+
+
+_REPLY = re.compile(r"(?i)(?:yes|no|ja|nein|oui|non|sí|sì|sim|não|nee)\s*[.!]")
+_RULE = re.compile(r"[\s|+:=-]*[=-][\s|+:=-]*")
+
+
+def rows_of_tables(text: str) -> str:
+    """`text` with the cells of tables joined by commas, without headers, ruled lines and numbers of rows."""
+    if "|" not in text and "==" not in text:
+        return text
+    lines, kept = text.split("\n"), list[str]()
+    row = 0
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        if "|" not in line:
+            if not _RULE.fullmatch(line):
+                row = 0
+                kept += [] if after.strip() and not after.strip(" =") else [line]
+            continue
+        if _RULE.fullmatch(line) or (row == 0 and _RULE.fullmatch(after)):
+            continue
+        row += 1
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) > 1 and cells[0].rstrip(".") == str(row):
+            del cells[0]
+        kept.append(", ".join(filter(None, cells)))
+    return "\n".join(kept)
 
 
 def without_reply(sentence: str) -> str:

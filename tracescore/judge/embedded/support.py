@@ -16,7 +16,7 @@ import numpy as np
 from tracescore.judge.embedded.alignment import FORM, Evidence, Floats, Terms, similarity
 from tracescore.judge.embedded.quantities import missing, quantities, rivals
 from tracescore.judge.embedded.sentences import key
-from tracescore.judge.embedded.terms import are_opposite, is_acronym, is_negative, names, negated, resembles
+from tracescore.judge.embedded.terms import Word, are_opposite, is_acronym, is_negative, names, negated, resembles
 
 WINDOW = 3
 """Sentences an answer may meet a reference with together."""
@@ -210,20 +210,25 @@ def _negation_differs(statement: Terms, sentence: Terms, table: Floats, denies: 
     is_phrase = denies is None and len(statement.words) <= PHRASE and not _VERB.search(statement.text)
     if is_phrase and any(word.is_number or word.text[0].isupper() for word in statement.words[-1:]):
         return False
-    differs = _is_opposite(statement, sentence, table)
+    differs = says_opposite(statement, sentence, table)
     return not differs if denies else differs
 
 
-def _is_opposite(statement: Terms, sentence: Terms, table: Floats) -> bool:
+def opposed(word: Word, sentence: Terms) -> list[int]:
+    """Positions of the words of `sentence` that say the opposite of `word`."""
+    return [k for k, other in enumerate(sentence.words) if are_opposite(word, other)]
+
+
+def says_opposite(statement: Terms, sentence: Terms, table: Floats) -> bool:
     """Whether a word is negated on one side only, or its counterpart is its opposite."""
     here, there = negated(statement.text), negated(sentence.text)
     for i, word in enumerate(statement.words):
         if word.is_function:
             continue
         j = int(table[i].argmax())
-        opposed = [k for k, other in enumerate(sentence.words) if are_opposite(word, other)]
-        if opposed and table[i, j] < FORM:
-            if (i in here) == any(k in there for k in opposed):
+        against = opposed(word, sentence)
+        if against and table[i, j] < FORM:
+            if (i in here) == any(k in there for k in against):
                 return True
         elif table[i, j] >= COUNTERPART and (i in here) != (j in there):
             return True
