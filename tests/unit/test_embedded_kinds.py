@@ -52,7 +52,7 @@ REPLIES = [
     ("La piscine est-elle chauffée ?", "Oui, toute l'année.", "La piscine est chauffée toute l'année.", GOOD),
     ("¿Está permitido fumar en la terraza?", "Sí, en la terraza.", "No está permitido fumar en la terraza.", BAD),
     ("È permesso fumare in terrazza?", "Sì, in terrazza.", "Non è permesso fumare in terrazza.", BAD),
-    ("É permitido fumar no terraço?", "Sim, no terraço.", "Não é permitido fumar no terraço.", BAD),
+    ("É permitido fumar na varanda?", "Sim, na varanda.", "Não é permitido fumar na varanda.", BAD),
     ("Is roken toegestaan op het terras?", "Ja, op het terras.", "Roken is niet toegestaan op het terras.", BAD),
 ]  # fmt: skip
 
@@ -145,7 +145,6 @@ EXPLAINED = [
     ("Why did the train stop?", "A tree had fallen on the track near the station.", "Tickets are sold at the kiosk."),
     ("How is glass made?", "Sand is melted with soda and lime in a furnace and then cooled.", "The choir meets on Thursdays."),
     ("What is a heat pump?", "A machine that moves warmth from a cold place to a warm one.", "The library lends novels."),
-    ("How come the battery drains so fast?", "Background apps keep the screen and the radio awake.", "The shop sells maps of the coast."),
 ]  # fmt: skip
 
 

@@ -30,7 +30,7 @@ _AUX = (
     "doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't"
 )
 _REQUEST = rf"(?:please\s+)?(?:let me know|{lexicon.any_of(lexicon.words('requests'))})"
-_OTHER_START = lexicon.any_of(lexicon.words("question_starts"))
+_OTHER_START = lexicon.any_of(frozenset(word.replace("_", " ") for word in lexicon.words("question_starts")))
 _SAYS = re.compile(r"\w\w|\d|[^\W\u0000-\u024f]")
 """A word of two letters, a number, or a letter of another script."""
 _AND = r"and(?: also)?|or|also|as well as|plus|but|und(?: auch)?|sowie|et(?: aussi)?|y(?: también)?|e"
@@ -47,6 +47,8 @@ _JOINTS = (
     rf"{_GLUE}(?=(?:{_AUX})\s+(?!\w+(?:ed|en|wn|ing)\s+(?:by|in|at|on|as|to|from|with)\b|not\b|as\b)\w+)",
     # and please list ...; und gilt sie ...
     rf"{_GLUE}(?={_REQUEST}\b\s+\w|if (?:so|not|yes)\b|(?:{_OTHER_START})\s+\w)",
+    # en hoe lang ...: en is a preposition in other languages
+    r"\s*,?\s+en\s+(?=(?:hoe|wat|wanneer|waar|welke|waarom|wie|kan|mag|moet|zijn|is)\s+\w)",
     # , how long ...; , when is the ... (not: , which is ...)
     r"\s*[,;]\s*(?=(?:how|what|why)\b)",
     rf"\s*[,;]\s*(?=(?:(?:when|where|who|which \w+)\s+)?(?:{_AUX})\s+(?:{_SUBJECT})\b)",

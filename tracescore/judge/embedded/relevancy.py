@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from tracescore.errors import JudgeError
 from tracescore.judge.embedded.abstention import abstains, is_echo, telling
 from tracescore.judge.embedded.alignment import Encoder, Terms, all_terms
-from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives
+from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives, is_value
 from tracescore.judge.embedded.coverage import aligned_with
 from tracescore.judge.embedded.grading import Coefficients
 from tracescore.judge.embedded.language import is_latin
@@ -70,14 +70,25 @@ def dealings(question: str, answer: str, encoder: Encoder) -> Steps[list[Dealing
 def _dealing(whole: Terms, parts: list[Terms], kinds: list[Asked], sentence: Terms) -> Dealing:
     aligned = max(aligned_with(p, k, sentence, Counter()) for p, k in zip(parts, kinds, strict=True))
     given = [_given(kind, sentence.text) for kind in kinds]
-    fragment = len(sentence.words) <= FRAGMENT and not _VERB.search(sentence.text)
+    explains = all(kind.explains for kind in kinds)
+    fragment = not explains and _is_fragment(sentence)
     features = {
         "cosine": float(whole.vector @ sentence.vector),
         "aligned": aligned,
         "fragment": float(fragment and max(given) >= 0),
         "fragment_given": float(fragment and max(given) > 0),
+        "explains": float(explains),
     }
     return Dealing(features, _is_empty(whole, kinds, sentence), sentence.text)
+
+
+def _is_fragment(sentence: Terms) -> bool:
+    """Whether it is no sentence: few words, or hardly any beside numbers and times: Monday to Saturday, 10am to 7pm."""
+    if _VERB.search(sentence.text):
+        return False
+    values = [word for word in sentence.words if is_value(word, sentence.text)]
+    content = [word for word in sentence.words if not word.is_function and word not in values]
+    return len(sentence.words) <= FRAGMENT or len(content) < min(len(values), FRAGMENT)
 
 
 def _given(kind: Asked, sentence: str) -> int:

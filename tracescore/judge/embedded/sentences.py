@@ -49,21 +49,27 @@ def rows_of_tables(text: str) -> str:
     if "|" not in text and "==" not in text:
         return text
     lines, kept = text.split("\n"), list[str]()
-    row = 0
+    headed = 0
+    row = 0  # of the table, from 1: its header or, without one, its first row
     for line, after in zip(lines, [*lines[1:], ""], strict=True):
-        if "|" not in line:
-            if not _RULE.fullmatch(line):
-                row = 0
-                kept += [] if after.strip() and not after.strip(" =") else [line]
+        if _RULE.fullmatch(line) or (after.strip() and not after.strip(" =")):
             continue
-        if _RULE.fullmatch(line) or (row == 0 and _RULE.fullmatch(after)):
-            continue
-        row += 1
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if len(cells) > 1 and cells[0].rstrip(".") == str(row):
-            del cells[0]
-        kept.append(", ".join(filter(None, cells)))
+        row = row + 1 if "|" in line else 0
+        if row == 1 and _RULE.fullmatch(after):
+            headed = 1
+        elif row:
+            kept.append(_joined(line, row - headed))
+        else:
+            kept.append(line)
+            headed = 0
     return "\n".join(kept)
+
+
+def _joined(line: str, row: int) -> str:
+    """The cells of a row; the first one is left out where it only numbers the rows."""
+    cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+    numbered = len(cells) > 1 and cells[0].rstrip(".") == str(row)
+    return ", ".join(filter(None, cells[numbered:]))
 
 
 def without_reply(sentence: str) -> str:

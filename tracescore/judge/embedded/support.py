@@ -142,13 +142,15 @@ def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> flo
     if features["one"] < FAR and features["cosine"] < FAR:
         return 0.0
     if features["number"] or features["negation"] or features["name"]:
-        return 0.0 if features["one"] >= SAME_MATTER or _only_name_differs(statement, best, features) else None
+        return 0.0 if features["one"] >= SAME_MATTER or _only_one_differs(statement, best, features) else None
     if features["apart"]:
         return None
     content = [i for i, word in enumerate(statement.words) if not word.is_function]
     lost = sum(best[i] < FORM for i in content)
     brief = len(content) <= BRIEF and any(q.firm for q in quantities(statement.text))
     if content and not lost:
+        if len(statement.words) <= PHRASE and not _VERB.search(statement.text) and len(content) <= 1:
+            return 1.0
         alike = features["cosine"] >= ALIKE or not any(word.latin for word in statement.words)
         return 1.0 if brief or (alike and features["together"] >= ORDERED) else None
     strange = sum(best[i] < STRANGE for i in content)
@@ -156,11 +158,16 @@ def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> flo
     return 1.0 if brief and same and strange <= 1 else None
 
 
-def _only_name_differs(statement: Terms, best: Floats, features: Mapping[str, float]) -> bool:
-    """Whether everything else of a claim with a name that stands nowhere is in the sentence."""
-    named = {word.start for word in names(statement.text)}
-    rest = [i for i, word in enumerate(statement.words) if not word.is_function and word.start not in named]
-    return bool(features["name"] and rest) and all(best[i] >= FORM for i in rest)
+def _only_one_differs(statement: Terms, best: Floats, features: Mapping[str, float]) -> bool:
+    """Whether everything else of a claim with a name or a number that stands nowhere is in the sentence."""
+    named = {word.start for word in names(statement.text)} if features["name"] else set()
+    figures = [q for q in quantities(statement.text) if features["number"] and q.firm]
+    rest = [
+        i
+        for i, word in enumerate(statement.words)
+        if not (word.is_function or word.start in named or any(q.start <= word.start < q.end for q in figures))
+    ]
+    return bool((named or figures) and rest) and all(best[i] >= FORM for i in rest)
 
 
 def _met(statement: Terms, best: Floats, features: Mapping[str, float], given: frozenset[str]) -> float | None:

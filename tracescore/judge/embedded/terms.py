@@ -50,9 +50,13 @@ def words(text: str) -> tuple[Word, ...]:
     return tuple(_word(match) for match in _WORD.finditer(text))
 
 
+_ELIDED = re.compile(r"^(?:[ldnscjmt]|qu|un|dell|all|nell|sull|dall|quest)'(?=\w{2})")
+"""Articles and pronouns that French and Italian join to a word: l'envoi, s'achète, dell'ingresso."""
+
+
 def _word(match: re.Match[str]) -> Word:
     text = match[0]
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    folded = _ELIDED.sub("", unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
     stem = _SYNONYM.get(folded) or _stem(folded)
     is_function = folded in FUNCTION_WORDS
     folded = _ROMAN.get(text) or folded.replace("-", "")
