@@ -104,7 +104,7 @@ TWO_PARTS = [
     ("Darf ich Hunde mitbringen und gibt es einen Aufzug?", "Hunde sind erlaubt.", [1, 0]),
     ("Quel est le délai de retour et combien coûte l'envoi ?", "Le délai de retour est de 30 jours. L'envoi coûte 5 euros.", [1, 1]),
     ("Quel est le délai de retour et combien coûte l'envoi ?", "L'envoi coûte 5 euros.", [0, 1]),
-    ("Combien coûte le billet et où puis-je l'acheter ?", "Le billet coûte 12 euros et s'achète au guichet.", [1, 1]),
+    ("Combien coûte le billet et où puis-je l'acheter ?", "Le billet coûte 12 euros. Il s'achète au guichet.", [1, 1]),
     ("Combien coûte le billet et où puis-je l'acheter ?", "Le billet coûte 12 euros.", [1, 0]),
     ("Quand ouvre le musée et est-il gratuit ?", "Le musée ouvre à 10 heures. Il est gratuit.", [1, 1]),
     ("¿Cuánto cuesta el envío y cuánto tarda?", "El envío cuesta 5 euros y tarda tres días.", [1, 1]),

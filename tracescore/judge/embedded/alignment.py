@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Protocol
 
 import numpy as np
@@ -116,10 +116,17 @@ def similarity(a: Terms, b: Terms) -> Floats:
     """(len(a), len(b)): how well each word of `b` stands for each word of `a`, in [0, 1]."""
     near: Floats = np.clip(a.vectors @ b.vectors.T, 0, 1) ** SHARPNESS
     near[a.forms[:, None] == b.forms[None, :]] = FORM
+    for i, j in product(_numbered(a), _numbered(b)):
+        near[i, j] = 0.0  # Python2 and Python3; the same ones count below
     near[a.exact[:, None] == b.exact[None, :]] = 1.0
     for here, there in [*_equal_quantities(a, b), *_compounds(a, b), *(pair[::-1] for pair in _compounds(b, a))]:
         near[np.ix_(here, there)] = 1.0
     return near
+
+
+def _numbered(t: Terms) -> list[int]:
+    """Positions of the words that end in digits."""
+    return [i for i, word in enumerate(t.words) if word.folded[-1:].isdigit() and not word.is_number]
 
 
 def _compounds(a: Terms, b: Terms) -> Iterator[tuple[list[int], list[int]]]:

@@ -71,7 +71,7 @@ _TIME = re.compile(
     r"(?i)\b(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?\s?(?P<half>a\.?m\.?|p\.?m\.?)(?![a-z])"
     r"|\b(?P<hour2>\d{1,2}):(?P<minute2>\d{2})\b|\b(?P<hour3>\d{1,2})(?:[.:](?P<minute3>\d{2}))?\s?Uhr\b"
     r"|\b(?P<noon>noon|midday|midnight)\b"
-    r"|\b(?:a las|alle(?: ore)?|às)\s(?P<hour4>\d{1,2})(?![\d.,:])(?:\s(?:horas|ore)\b)?"
+    r"|\b(?:a las|alle(?: ore)?|às)\s(?P<hour4>\d{1,2})(?!\d|[.,:]\d)(?:\s(?:horas|ore)\b)?"
 )
 _HEDGE = re.compile(
     r"(?i)(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|more than|just under|just over|"

@@ -6,6 +6,7 @@ the sentences that match best and no others. What no rule decides is left to a s
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +27,10 @@ SAME_SUBJECT = 0.6
 """Alignment from which a differing number, name or negation is a contradiction rather than another subject."""
 SAME_MATTER = 0.65
 """The same for a claim and one sentence of passages, of which there may be many."""
+SAME_SENTENCE = 0.85
+"""The same where nothing but a negation differs: long sentences negate one thing beside another."""
+AROUND = 5
+"""Sentences in a row whose mean vector a claim is held against, as a summary draws on several."""
 COUNTERPART = 0.56
 """Similarity (a cosine of 0.75) from which two words are compared for their negation."""
 FIGURES, FIGURES_SHORT, FEW = 0.85, 0.75, 8
@@ -39,7 +44,7 @@ BRIEF_ALIKE = 0.65
 """Cosine from which a brief claim of a number may have one word that the sentence has not."""
 STRANGE = 0.5
 """Similarity under which a word has no counterpart."""
-FAR = 0.45
+FAR = 0.4
 """Alignment and cosine under which nothing of the evidence is near the claim."""
 PHRASE = 3
 """Words of a text without a verb that says nothing that could be negated: a name, a phrase."""
@@ -120,8 +125,11 @@ def _in_one_place(
     """What one place of the evidence says of the statement, however much is searched beside it.
 
     `near` is the mean of the cosine and of the alignment with the best sentence or two in a row, `together` the share
-    of neighbouring words that are neighbours in one sentence, `apart` says that a number stands elsewhere at best.
+    of neighbouring words that are neighbours in one sentence, `apart` says that a number stands elsewhere at best,
+    `around` is the cosine with the best passage of AROUND sentences, `weakest` how well the content word stands in the
+    best sentence that stands there worst, and `length` the logarithm of how many there are.
     """
+    content = [k for k, word in enumerate(statement.words) if not word.is_function] or list(range(len(best[0])))
     rows = np.maximum(best, np.vstack([best[1:], best[-1:]]))
     i = int((rows @ weights).argmax())
     pairs = _neighbours(statement)
@@ -130,7 +138,18 @@ def _in_one_place(
         "near": (float(rows[i] @ weights / weights.sum()) + cosine) / 2,
         "together": max(len(pairs & _neighbours(terms)) for terms in evidence.terms) / len(pairs) if pairs else 0.0,
         "apart": float(bool(missing(statement.text, place))),
+        "around": _around(statement, evidence),
+        "weakest": float(best[int((best @ weights).argmax())][content].min()),
+        "length": math.log1p(len(content)),
     }
+
+
+def _around(statement: Terms, evidence: Evidence) -> float:
+    """The best cosine of the statement with the mean of AROUND sentences in a row."""
+    summed = np.cumsum([np.zeros_like(statement.vector), *(terms.vector for terms in evidence.terms)], axis=0)
+    size = min(AROUND, len(evidence.terms))
+    means = summed[size:] - summed[:-size]
+    return float((means @ statement.vector / np.maximum(np.linalg.norm(means, axis=1), 1e-9)).max())
 
 
 def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> float | None:
@@ -142,7 +161,8 @@ def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> flo
     if features["one"] < FAR and features["cosine"] < FAR:
         return 0.0
     if features["number"] or features["negation"] or features["name"]:
-        return 0.0 if features["one"] >= SAME_MATTER or _only_one_differs(statement, best, features) else None
+        enough = SAME_MATTER if features["number"] or features["name"] else SAME_SENTENCE
+        return 0.0 if features["one"] >= enough or _only_one_differs(statement, best, features) else None
     if features["apart"]:
         return None
     content = [i for i, word in enumerate(statement.words) if not word.is_function]

@@ -26,7 +26,10 @@ SHORT = 4
 """Words of a statement that is no sentence ("179 seats."): it is read with the question, whose words are given."""
 PHRASE = 8
 """Words of a reference that is no sentence: it names what is asked for, and says nothing of the rest of an answer."""
-_ALTERNATIVES = re.compile(r"(?:(?<=[^\W\d_])|(?<=[)\].])|(?<=\d{4}))\s*/\s*(?=[^\W_])(?!\d{1,2}\b)")
+LISTED = 30
+"""Words of a reference that is one of several alternatives."""
+_ALTERNATIVES = re.compile(r"(?:(?<=[^\W\d_])|(?<=[)\].])|(?<=\d{4}))\s*/\s*(?=[^\W_])(?!\d{1,2}\b(?!\s[^\W\d_]))")
+_REMARK = re.compile(r"\s*\([^()]*\)")
 
 
 def verdicts(
@@ -75,20 +78,23 @@ def held(references: Sequence[str], answer: Sequence[str], question: str, encode
 
 
 def alternatives_of(reference: str) -> list[str]:
-    """The alternatives of a reference that joins them by strokes: Brussels/Bruxelles. No units, dates or paths."""
+    """The alternatives of a reference that joins them by strokes, each with and without a remark in brackets.
+
+    Brussels/Bruxelles (city); no units, dates or paths.
+    """
     if not _is_phrase(reference) or "//" in reference:
         return [reference]
     found = [text.strip() for text in _ALTERNATIVES.split(reference)]
-    return found if all(len(text) > 1 for text in found) else [reference]
+    if not all(len(text) > 1 for text in found):
+        return [reference]
+    return list(dict.fromkeys([*found, *filter(None, (_REMARK.sub("", text).strip() for text in found))]))
 
 
 def _is_phrase(*texts: str) -> bool:
     """Whether the texts are no sentences: alternatives of few words each, without an end but the last."""
-    return all(
-        len(words(piece)) <= PHRASE and len(list(split(piece))) <= 1
-        for text in texts
-        for piece in _ALTERNATIVES.split(text)
-    )
+    pieces = [piece for text in texts for piece in _ALTERNATIVES.split(text)]
+    longest = PHRASE if len(pieces) == len(texts) else LISTED
+    return all(len(words(piece)) <= longest and len(list(split(piece))) <= 1 for piece in pieces)
 
 
 def supports(
