@@ -29,8 +29,6 @@ SAME_MATTER = 0.65
 """The same for a claim and one sentence of passages, of which there may be many."""
 SAME_SENTENCE = 0.85
 """The same where nothing but a negation differs: long sentences negate one thing beside another."""
-AROUND = 5
-"""Sentences in a row whose mean vector a claim is held against, as a summary draws on several."""
 COUNTERPART = 0.56
 """Similarity (a cosine of 0.75) from which two words are compared for their negation."""
 FIGURES, FIGURES_SHORT, FEW = 0.85, 0.75, 8
@@ -126,8 +124,8 @@ def _in_one_place(
 
     `near` is the mean of the cosine and of the alignment with the best sentence or two in a row, `together` the share
     of neighbouring words that are neighbours in one sentence, `apart` says that a number stands elsewhere at best,
-    `around` is the cosine with the best passage of AROUND sentences, `weakest` how well the content word stands in the
-    best sentence that stands there worst, and `length` the logarithm of how many there are.
+    `weakest` is how well the content word stands in the best sentence that stands there worst, and `length` the
+    logarithm of how many there are.
     """
     content = [k for k, word in enumerate(statement.words) if not word.is_function] or list(range(len(best[0])))
     rows = np.maximum(best, np.vstack([best[1:], best[-1:]]))
@@ -138,18 +136,9 @@ def _in_one_place(
         "near": (float(rows[i] @ weights / weights.sum()) + cosine) / 2,
         "together": max(len(pairs & _neighbours(terms)) for terms in evidence.terms) / len(pairs) if pairs else 0.0,
         "apart": float(bool(missing(statement.text, place))),
-        "around": _around(statement, evidence),
         "weakest": float(best[int((best @ weights).argmax())][content].min()),
         "length": math.log1p(len(content)),
     }
-
-
-def _around(statement: Terms, evidence: Evidence) -> float:
-    """The best cosine of the statement with the mean of AROUND sentences in a row."""
-    summed = np.cumsum([np.zeros_like(statement.vector), *(terms.vector for terms in evidence.terms)], axis=0)
-    size = min(AROUND, len(evidence.terms))
-    means = summed[size:] - summed[:-size]
-    return float((means @ statement.vector / np.maximum(np.linalg.norm(means, axis=1), 1e-9)).max())
 
 
 def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> float | None:
