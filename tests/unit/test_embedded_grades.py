@@ -153,10 +153,10 @@ async def test_what_stands_around_an_answer_does_not_move_its_relevancy(padding:
         ),
     ],
 )
-async def test_known_blind_spots_count_as_supported(claim: str, passage: str, reason: str) -> None:
+async def test_known_blind_spots_are_not_told_from_what_is_supported(claim: str, passage: str, reason: str) -> None:
     value = await faithfulness("?", claim, [passage])
     assert value is not None
-    assert value >= GOOD, reason
+    assert value >= 0.6, reason
 
 
 async def test_what_must_be_inferred_counts_as_not_found() -> None:

@@ -28,7 +28,8 @@ SAME_SUBJECT = 0.6
 SAME_MATTER = 0.65
 """The same for a claim and one sentence of passages, of which there may be many."""
 SAME_SENTENCE = 0.85
-"""The same where nothing but a negation differs: long sentences negate one thing beside another."""
+"""The same where only a negation differs in a claim of more than FEW content words: long sentences negate one thing
+beside another."""
 COUNTERPART = 0.56
 """Similarity (a cosine of 0.75) from which two words are compared for their negation."""
 FIGURES, FIGURES_SHORT, FEW = 0.85, 0.75, 8
@@ -124,7 +125,7 @@ def _in_one_place(
 
     `near` is the mean of the cosine and of the alignment with the best sentence or two in a row, `together` the share
     of neighbouring words that are neighbours in one sentence, `apart` says that a number stands elsewhere at best,
-    `weakest` is how well the content word stands in the best sentence that stands there worst, and `length` the
+    `weakest` is how well the content word stands in these sentences that stands there worst, and `length` the
     logarithm of how many there are.
     """
     content = [k for k, word in enumerate(statement.words) if not word.is_function] or list(range(len(best[0])))
@@ -136,7 +137,7 @@ def _in_one_place(
         "near": (float(rows[i] @ weights / weights.sum()) + cosine) / 2,
         "together": max(len(pairs & _neighbours(terms)) for terms in evidence.terms) / len(pairs) if pairs else 0.0,
         "apart": float(bool(missing(statement.text, place))),
-        "weakest": float(best[int((best @ weights).argmax())][content].min()),
+        "weakest": float(rows[i][content].min()),
         "length": math.log1p(len(content)),
     }
 
@@ -149,16 +150,17 @@ def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> flo
     """
     if features["one"] < FAR and features["cosine"] < FAR:
         return 0.0
+    content = [i for i, word in enumerate(statement.words) if not word.is_function]
     if features["number"] or features["negation"] or features["name"]:
-        enough = SAME_MATTER if features["number"] or features["name"] else SAME_SENTENCE
+        short = features["number"] or features["name"] or len(content) <= FEW
+        enough = SAME_MATTER if short else SAME_SENTENCE
         return 0.0 if features["one"] >= enough or _only_one_differs(statement, best, features) else None
     if features["apart"]:
         return None
-    content = [i for i, word in enumerate(statement.words) if not word.is_function]
     lost = sum(best[i] < FORM for i in content)
     brief = len(content) <= BRIEF and any(q.firm for q in quantities(statement.text))
     if content and not lost:
-        if len(statement.words) <= PHRASE and not _VERB.search(statement.text) and len(content) <= 1:
+        if len(content) == 1 and features["one"] >= FORM:
             return 1.0
         alike = features["cosine"] >= ALIKE or not any(word.latin for word in statement.words)
         return 1.0 if brief or (alike and features["together"] >= ORDERED) else None
