@@ -83,7 +83,7 @@ def support(
     said = key(statement.text)
     if said and said in evidence.verbatim:
         return Support(clear=1.0, quote=evidence.verbatim[said])
-    if not statement.words or not evidence.terms:
+    if not evidence.terms or not any(given or not word.is_function for word in statement.words):
         return NOTHING
     weights = statement.weights * np.array([GIVEN if w.stem in given else 1.0 for w in statement.words])
     tables = [similarity(statement, terms) for terms in evidence.terms]
