@@ -278,7 +278,10 @@ def _weights(found: Sequence[Example]) -> NDArray[np.float64]:
         count[e.source, e.made, e.good] += 1
     return np.array(
         [
-            50 / count[e.source, e.made, e.good] * (1.0 if e.made == SUMMED else SHARE.get(e.source, 1.0)) * SHARE[e.made]
+            50
+            / count[e.source, e.made, e.good]
+            * (1.0 if e.made == SUMMED else SHARE.get(e.source, 1.0))
+            * SHARE[e.made]
             for e in found
         ]
     )

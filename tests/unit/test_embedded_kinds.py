@@ -43,10 +43,20 @@ REPLIES = [
     ("Can I return opened items?", "No, only sealed items.", OPENED, GOOD),
     ("Can I return sealed items?", "Yes, within 30 days.", OPENED, GOOD),
     ("Can I return sealed items?", "No, they cannot be returned.", OPENED, BAD),
-    ("Does the ticket include the museum?", "No, only the garden.", "The ticket includes the garden and the museum.", BAD),
+    (
+        "Does the ticket include the museum?",
+        "No, only the garden.",
+        "The ticket includes the garden and the museum.",
+        BAD,
+    ),
     ("Is delivery free?", "No, it costs 5 euros.", "Delivery costs 5 euros. Collection in the shop is free.", GOOD),
     ("Sind Hunde im Garten erlaubt?", "Ja, an der Leine.", "Hunde sind im Garten an der Leine erlaubt.", GOOD),
-    ("Sind Hunde im Garten erlaubt?", "Ja, an der Leine.", "Hunde sind im Garten nicht erlaubt, auch nicht an der Leine.", BAD),
+    (
+        "Sind Hunde im Garten erlaubt?",
+        "Ja, an der Leine.",
+        "Hunde sind im Garten nicht erlaubt, auch nicht an der Leine.",
+        BAD,
+    ),
     ("Sind Hunde im Garten erlaubt?", "Nein, Hunde sind nicht erlaubt.", "Hunde sind im Garten erlaubt.", BAD),
     ("La piscine est-elle chauffée ?", "Non, elle n'est pas chauffée.", "La piscine est chauffée toute l'année.", BAD),
     ("La piscine est-elle chauffée ?", "Oui, toute l'année.", "La piscine est chauffée toute l'année.", GOOD),
@@ -54,7 +64,7 @@ REPLIES = [
     ("È permesso fumare in terrazza?", "Sì, in terrazza.", "Non è permesso fumare in terrazza.", BAD),
     ("É permitido fumar na varanda?", "Sim, na varanda.", "Não é permitido fumar na varanda.", BAD),
     ("Is roken toegestaan op het terras?", "Ja, op het terras.", "Roken is niet toegestaan op het terras.", BAD),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("question", "answer", "context", "bounds"), REPLIES)
@@ -88,21 +98,53 @@ async def test_a_yes_or_no_that_opens_an_answer_is_held_against_the_reference(
 
 
 TWO_PARTS = [
-    ("Wie lange ist die Rückgabefrist, und gilt sie auch für geöffnete Artikel?", "Die Rückgabefrist beträgt 30 Tage. Geöffnete Artikel sind ausgeschlossen.", [1, 1]),
-    ("Wie lange ist die Rückgabefrist, und gilt sie auch für geöffnete Artikel?", "30 Tage, und ja, sie gilt auch für geöffnete Artikel.", [1, 1]),
-    ("Wie lange ist die Rückgabefrist, und gilt sie auch für geöffnete Artikel?", "Sie können Artikel binnen 30 Tagen zurückgeben.", [1, 0]),
+    (
+        "Wie lange ist die Rückgabefrist, und gilt sie auch für geöffnete Artikel?",
+        "Die Rückgabefrist beträgt 30 Tage. Geöffnete Artikel sind ausgeschlossen.",
+        [1, 1],
+    ),
+    (
+        "Wie lange ist die Rückgabefrist, und gilt sie auch für geöffnete Artikel?",
+        "30 Tage, und ja, sie gilt auch für geöffnete Artikel.",
+        [1, 1],
+    ),
+    (
+        "Wie lange ist die Rückgabefrist, und gilt sie auch für geöffnete Artikel?",
+        "Sie können Artikel binnen 30 Tagen zurückgeben.",
+        [1, 0],
+    ),
     ("Was kostet der Versand und wie lange dauert er?", "Der Versand kostet 5 Euro und dauert drei Tage.", [1, 1]),
     ("Was kostet der Versand und wie lange dauert er?", "Der Versand kostet 5 Euro.", [1, 0]),
     ("Was kostet der Versand und wie lange dauert er?", "Er dauert drei Tage.", [0, 1]),
-    ("Wann öffnet das Museum und was kostet der Eintritt?", "Das Museum öffnet um 10 Uhr. Der Eintritt kostet 8 Euro.", [1, 1]),
+    (
+        "Wann öffnet das Museum und was kostet der Eintritt?",
+        "Das Museum öffnet um 10 Uhr. Der Eintritt kostet 8 Euro.",
+        [1, 1],
+    ),
     ("Wann öffnet das Museum und was kostet der Eintritt?", "Das Museum öffnet um 10 Uhr.", [1, 0]),
-    ("Wie hoch ist die Gebühr, und bis wann muss ich zahlen?", "Die Gebühr beträgt 40 Euro und ist bis zum 3. Mai zu zahlen.", [1, 1]),
+    (
+        "Wie hoch ist die Gebühr, und bis wann muss ich zahlen?",
+        "Die Gebühr beträgt 40 Euro und ist bis zum 3. Mai zu zahlen.",
+        [1, 1],
+    ),
     ("Wie hoch ist die Gebühr, und bis wann muss ich zahlen?", "Die Gebühr beträgt 40 Euro.", [1, 0]),
-    ("Wo kann ich parken, und ist das Parken kostenlos?", "Sie können hinter dem Haus parken. Das Parken ist kostenlos.", [1, 1]),
-    ("Wer leitet das Büro und wie erreiche ich es?", "Das Büro wird von Anna Berg geleitet. Sie erreichen es unter 0221 555.", [1, 1]),
+    (
+        "Wo kann ich parken, und ist das Parken kostenlos?",
+        "Sie können hinter dem Haus parken. Das Parken ist kostenlos.",
+        [1, 1],
+    ),
+    (
+        "Wer leitet das Büro und wie erreiche ich es?",
+        "Das Büro wird von Anna Berg geleitet. Sie erreichen es unter 0221 555.",
+        [1, 1],
+    ),
     ("Darf ich Hunde mitbringen und gibt es einen Aufzug?", "Hunde sind erlaubt. Einen Aufzug gibt es nicht.", [1, 1]),
     ("Darf ich Hunde mitbringen und gibt es einen Aufzug?", "Hunde sind erlaubt.", [1, 0]),
-    ("Quel est le délai de retour et combien coûte l'envoi ?", "Le délai de retour est de 30 jours. L'envoi coûte 5 euros.", [1, 1]),
+    (
+        "Quel est le délai de retour et combien coûte l'envoi ?",
+        "Le délai de retour est de 30 jours. L'envoi coûte 5 euros.",
+        [1, 1],
+    ),
     ("Quel est le délai de retour et combien coûte l'envoi ?", "L'envoi coûte 5 euros.", [0, 1]),
     ("Combien coûte le billet et où puis-je l'acheter ?", "Le billet coûte 12 euros. Il s'achète au guichet.", [1, 1]),
     ("Combien coûte le billet et où puis-je l'acheter ?", "Le billet coûte 12 euros.", [1, 0]),
@@ -111,7 +153,11 @@ TWO_PARTS = [
     ("¿Cuánto cuesta el envío y cuánto tarda?", "El envío cuesta 5 euros.", [1, 0]),
     ("¿Cuándo abre el museo y cuánto cuesta la entrada?", "El museo abre a las 10. La entrada cuesta 8 euros.", [1, 1]),
     ("¿Cuándo abre el museo y cuánto cuesta la entrada?", "La entrada cuesta 8 euros.", [0, 1]),
-    ("Quanto costa la spedizione e quanto tempo ci vuole?", "La spedizione costa 5 euro e ci vogliono tre giorni.", [1, 1]),
+    (
+        "Quanto costa la spedizione e quanto tempo ci vuole?",
+        "La spedizione costa 5 euro e ci vogliono tre giorni.",
+        [1, 1],
+    ),
     ("Quanto costa la spedizione e quanto tempo ci vuole?", "La spedizione costa 5 euro.", [1, 0]),
     ("Quando apre il museo e quanto costa il biglietto?", "Il museo apre alle 10. Il biglietto costa 8 euro.", [1, 1]),
     ("Quanto custa o envio e quanto tempo demora?", "O envio custa 5 euros e demora três dias.", [1, 1]),
@@ -119,8 +165,12 @@ TWO_PARTS = [
     ("Quando abre o museu e quanto custa o bilhete?", "O museu abre às 10 horas. O bilhete custa 8 euros.", [1, 1]),
     ("Wat kost de verzending en hoe lang duurt het?", "De verzending kost 5 euro en duurt drie dagen.", [1, 1]),
     ("Wat kost de verzending en hoe lang duurt het?", "De verzending kost 5 euro.", [1, 0]),
-    ("Wanneer opent het museum en wat kost een kaartje?", "Het museum opent om 10 uur. Een kaartje kost 8 euro.", [1, 1]),
-]  # fmt: skip
+    (
+        "Wanneer opent het museum en wat kost een kaartje?",
+        "Het museum opent om 10 uur. Een kaartje kost 8 euro.",
+        [1, 1],
+    ),
+]
 
 
 @pytest.mark.parametrize(("question", "answer", "expected"), TWO_PARTS)
@@ -134,18 +184,58 @@ async def test_two_parts_are_told_apart_in_seven_languages(question: str, answer
 
 
 EXPLAINED = [
-    ("How does the caching layer work?", "Requests are first looked up in memory; on a miss the value is read from disk and stored.", "Employees may work from home on two days a week."),
-    ("Why is the sky blue?", "Air molecules scatter short wavelengths of light more strongly than long ones.", "The museum opens at nine on weekdays."),
-    ("Explain how photosynthesis works.", "Plants absorb light with chlorophyll and use its energy to turn carbon dioxide and water into sugar.", "Our gardeners work from Monday to Friday."),
-    ("How does a heat pump work?", "It moves heat from outside air into the house by compressing a refrigerant.", "The warranty covers the boiler for two years."),
-    ("Explain how the voting system works.", "Voters rank the candidates, and the last one is removed until somebody has a majority.", "The library has a new reading room."),
-    ("Why do leaves turn red?", "The green pigment breaks down in autumn, so other pigments become visible.", "The park is open until dusk."),
-    ("How does a vaccine protect people?", "It shows the immune system a harmless piece of the virus, and antibodies are formed.", "Visitors can leave their coats at the entrance."),
-    ("Describe how the billing process works.", "Usage is metered every hour, and an invoice is issued on the first of the month.", "The canteen serves soup and salads."),
+    (
+        "How does the caching layer work?",
+        "Requests are first looked up in memory; on a miss the value is read from disk and stored.",
+        "Employees may work from home on two days a week.",
+    ),
+    (
+        "Why is the sky blue?",
+        "Air molecules scatter short wavelengths of light more strongly than long ones.",
+        "The museum opens at nine on weekdays.",
+    ),
+    (
+        "Explain how photosynthesis works.",
+        "Plants absorb light with chlorophyll and use its energy to turn carbon dioxide and water into sugar.",
+        "Our gardeners work from Monday to Friday.",
+    ),
+    (
+        "How does a heat pump work?",
+        "It moves heat from outside air into the house by compressing a refrigerant.",
+        "The warranty covers the boiler for two years.",
+    ),
+    (
+        "Explain how the voting system works.",
+        "Voters rank the candidates, and the last one is removed until somebody has a majority.",
+        "The library has a new reading room.",
+    ),
+    (
+        "Why do leaves turn red?",
+        "The green pigment breaks down in autumn, so other pigments become visible.",
+        "The park is open until dusk.",
+    ),
+    (
+        "How does a vaccine protect people?",
+        "It shows the immune system a harmless piece of the virus, and antibodies are formed.",
+        "Visitors can leave their coats at the entrance.",
+    ),
+    (
+        "Describe how the billing process works.",
+        "Usage is metered every hour, and an invoice is issued on the first of the month.",
+        "The canteen serves soup and salads.",
+    ),
     ("Why did the train stop?", "A tree had fallen on the track near the station.", "Tickets are sold at the kiosk."),
-    ("How is glass made?", "Sand is melted with soda and lime in a furnace and then cooled.", "The choir meets on Thursdays."),
-    ("What is a heat pump?", "A machine that moves warmth from a cold place to a warm one.", "The library lends novels."),
-]  # fmt: skip
+    (
+        "How is glass made?",
+        "Sand is melted with soda and lime in a furnace and then cooled.",
+        "The choir meets on Thursdays.",
+    ),
+    (
+        "What is a heat pump?",
+        "A machine that moves warmth from a cold place to a warm one.",
+        "The library lends novels.",
+    ),
+]
 
 
 @pytest.mark.parametrize(("question", "good", "other"), EXPLAINED)
@@ -165,7 +255,12 @@ async def test_an_explanation_is_relevant_and_complete_and_another_matter_is_not
         ("When are you open?", "Monday to Saturday, 10am to 7pm.", 0.5, 1),
         ("When are you open?", "Mon-Fri 9:00-17:00, Sat 10:00-14:00.", 0.5, 1),
         ("What are your opening hours?", "Tuesday to Sunday from 9.30 to 18.00, closed on Mondays.", 0.5, 1),
-        ("When does the course take place?", "Every Tuesday and Thursday, 6:15 pm to 8 pm, until the end of June.", 0.5, 1),
+        (
+            "When does the course take place?",
+            "Every Tuesday and Thursday, 6:15 pm to 8 pm, until the end of June.",
+            0.5,
+            1,
+        ),
         ("How much is a ticket?", "12 euros for adults, 6 euros for children, free under six.", 0.5, 1),
         ("How long does it take?", "Between two and three working days, in December up to five.", 0.5, 1),
         ("Wann haben Sie geöffnet?", "Montag bis Samstag, 10 bis 19 Uhr.", 0.5, 1),
@@ -177,8 +272,10 @@ async def test_an_explanation_is_relevant_and_complete_and_another_matter_is_not
         ("When are you open?", "25 kilograms.", 0, 0.3),
         ("How long does it take?", "Maps of the coast.", 0, 0.3),
     ],
-)  # fmt: skip
-async def test_a_bare_list_of_what_is_asked_for_is_relevant(question: str, answer: str, low: float, high: float) -> None:
+)
+async def test_a_bare_list_of_what_is_asked_for_is_relevant(
+    question: str, answer: str, low: float, high: float
+) -> None:
     assert within(await relevance(question, answer), (low, high))
 
 

@@ -29,7 +29,7 @@ class Asked:
 
     @property
     def explains(self) -> bool:
-        """Whether an explanation is asked for, which can have any words: how does it work, why, what is a?"""
+        """Whether an explanation is asked for, which can have any words: how does it work, why."""
         return self.form in ("explanation", "reason")
 
     @property

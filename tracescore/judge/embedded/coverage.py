@@ -124,7 +124,7 @@ def _told(answer: Sequence[str], parts: Sequence[str], encoder: Encoder) -> Step
 
 
 def _clauses(sentence: str) -> list[str]:
-    """The clauses of a sentence; split at any `and` that stands between two values: it costs 5 euros and takes a week."""
+    """The clauses of a sentence, split at any `and` between two values too: it costs 5 euros and takes a week."""
     found: list[str] = []
     for clause in _CLAUSE.split(sentence):
         left, joint, right = clause.partition(m[0]) if (m := _AND.search(clause)) else (clause, "", "")

@@ -16,8 +16,16 @@ _WORDS = {
     for said in ("yes", "no")
 }
 _OPENING = re.compile(
-    rf"(?i)^\W*(?:(?P<no>{_WORDS['no']})|(?P<yes>{_WORDS['yes']}))(?:\s*[,.;:!–—，。、،।-]+\s*|\s*$)(?P<rest>.*)$", re.DOTALL
+    rf"(?i)^\W*(?:(?P<no>{_WORDS['no']})|(?P<yes>{_WORDS['yes']}))(?:\s*[,.;:!–—，。、،।-]+\s*|\s*$)(?P<rest>.*)$",
+    re.DOTALL,
 )
+
+
+_STATES = re.compile(
+    r"(?i)\b(?:is|are|was|were|do|does|did|can(?:not)?|could|will|would|has|have|had|may|must|should|\w+n['’]t|not|"
+    r"ist|sind|war|kann|darf|nicht|est|sont|peut|pas|es|son|está|puede|è|sono|può|é|são|pode|kan|mag|zijn|niet)\b"
+)
+"""The verb of an answer that repeats nothing of the question: it is, you can't."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +51,9 @@ def polarity(text: str) -> bool | None:
     if said and not words(rest):
         return said.denies
     says_more = any(not word.is_function and word.folded not in NEGATIONS for word in words(rest))
-    return None if says_more or not words(rest) else is_negative(rest)
+    if says_more or not (said or _STATES.search(rest)):
+        return None
+    return is_negative(rest)
 
 
 def denies(text: str) -> bool:

@@ -106,6 +106,9 @@ def _stem(folded: str) -> str:
 _NO_NEGATION = re.compile(
     r"(?i)\b(?:not|nicht) (?:only|just|merely|nur)\b|\b(?:no|not) (?:later|more|less|fewer|longer) than\b|\bno matter\b"
 )
+_PORTUGUESE = re.compile(r"(?i)\b(?:é|não|são|às|uma|dos|das|ao|pelo|pela|você|há|\w+(?:ção|ções))\b")
+_IN_THE = re.compile(r"(?i)\bno\b")
+"""In Portuguese `no` is `in the`."""
 _MARK = re.compile(r"[.,;:!?。，；]")
 _TURN = re.compile(
     r"but|because|which|who|while|although|though|however|if|when|unless|aber|sondern|weil|wenn|mais|pero"
@@ -139,6 +142,8 @@ def is_negative(text: str) -> bool:
 
 def _negations(text: str) -> list[int]:
     spared = [m.span() for m in _NO_NEGATION.finditer(text)]
+    if _PORTUGUESE.search(text):
+        spared += [m.span() for m in _IN_THE.finditer(text)]
     return [
         i
         for i, word in enumerate(words(text))

@@ -107,8 +107,8 @@ def supports(
     A yes or no that opens a statement must not say the opposite of the evidence, whatever follows.
     """
     if compared and evidence and all(polarity(passage) is not None for passage in evidence):
-        said = any(map(denies, evidence))
-        return [_agreement(denies(statement) == said, evidence) for statement in statements]
+        denied = any(map(denies, evidence))
+        return [_agreement(denies(statement) == denied, evidence) for statement in statements]
     known = frozenset(w.stem for sentence in split(question) for w in words(sentence))
     bare = [bool(question) and polarity(s) is not None for s in statements]
     read = [whole(question) if alone else _rest(s) for s, alone in zip(statements, bare, strict=True)]
