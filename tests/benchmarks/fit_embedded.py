@@ -164,12 +164,14 @@ def examples(sets: Mapping[str, list[Row]]) -> list[Example]:
 def candidates(name: str, given: Sequence[Row]) -> Iterator[Example]:
     """Bare candidates for an answer: the reference alone, and sentences of right answers that hold it.
 
-    Beside them stand what answers the most similar other question, and the sentences that do not hold it.
+    Beside them stand the reference of some other question, what answers the most similar other question, and the
+    sentences that do not hold the reference.
     """
+    rng = random.Random(14)
     vectors = np.stack([each.vector for each in ENCODER.encode([row["question"] for row in given])])
     like = vectors @ vectors.T - 2 * np.eye(len(given))
     for row, near in zip(given, like.argmax(axis=1), strict=True):
-        named = [row["reference"].split("/")[0], given[near]["reference"].split("/")[0]]
+        named = [each["reference"].split("/")[0] for each in (row, rng.choice(given))]
         told = [(text, _holds(text, row["reference"])) for text in claims(row["answer"]) if row["label"]]
         other = claims(given[near]["answer"])[:1] if any(held for _, held in told) else ()
         texts = [(named[0], True), (named[1], False), *told, *((text, False) for text in other)]
