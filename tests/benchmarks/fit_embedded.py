@@ -61,6 +61,8 @@ LONG, EDITED, SUMMED = "long", "edited", "summed"
 SHARE = {"": 1.0, LONG: 0.5, EDITED: 0.5, SUMMED: 0.5, "faithfulness_expertqa": 0.1}
 """Weight of what is made of a set beside the set itself, and of a set whose labels say less: there a claim that is
 only partly supported is bad."""
+WRITTEN = tuple(f"embedded_{name}.jsonl" for name in ("paraphrases", "held_out", "explanations", "bare"))
+"""Files of the project's own rows."""
 MOST_ROWS = 150
 """Rows of a set that others are made of."""
 LONGER = (5, 30)
@@ -188,7 +190,7 @@ def _holds(text: str, reference: str) -> bool:
 def written() -> list[Example]:
     """The project's own questions with good answers and with answers to something near: the other half, the topic."""
     pairs: list[tuple[str, str, bool]] = []
-    for file in ("embedded_paraphrases.jsonl", "embedded_held_out.jsonl", "embedded_explanations.jsonl"):
+    for file in WRITTEN:
         for row in rows(file, "relevancy"):
             pairs += [(row["question"], row["good"], True), (row["question"], row["off_topic"], False)]
         for row in rows(file, "completeness"):
