@@ -91,7 +91,7 @@ def build() -> dashboard.Dashboard:
         ).min(-1),
         chart(
             "Swing of the day",
-            "How far quarters of the day lay apart. Above four times drift.tolerance set drift.reference: by_block.",
+            "How far the quarters of the day lay apart. Above twice drift.tolerance set drift.reference: by_block.",
             {"{{detector}}": of_detectors("swing_ratio", where=', against="baseline"')},
         ),
         chart(

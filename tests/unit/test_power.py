@@ -52,7 +52,7 @@ def test_learning_takes_whole_weeks_until_there_are_enough_scores(per_day: int, 
 
 
 def test_the_gap_is_the_tolerance_or_the_doubt_of_what_was_learned() -> None:
-    assert gap(DriftConfig(), 10_000) == 0.01
+    assert gap(DriftConfig(), 1_000) == 0.02
     assert gap(DriftConfig(tolerance=0.0), 1_000) == pytest.approx(2.576 * SPREAD / math.sqrt(7_000), rel=1e-3)
     few = DriftConfig(baseline=BaselineConfig(scores=200, days=1))
     assert gap(few, 200) == pytest.approx(2.576 * SPREAD / math.sqrt(200), rel=1e-3)
@@ -68,7 +68,7 @@ def test_check_tells_scores_hours_and_cost_at_the_traffic_and_threshold_in_force
     head, *falls, assumed = report(config, 3_000)
     assert "3,000 scores a day, of 30,000 interactions at ratio 0.1" in head
     limit = Family(config.drift, config.sampling, config.measures).threshold * 3_000
-    scores = scores_to_detection(0.1, gap(config.drift, 3_000), limit)
+    scores = scores_to_detection(0.1, 0.02, limit)
     each = (5_500 * 0.4 + 900 * 1.6) / 1e6
     assert falls[1] == (
         f"  tracescore reports a drop of 0.10 after {scores:,.0f} to {1.5 * scores:,.0f} scores, "

@@ -69,7 +69,7 @@ class DriftConfig(Section):
     """Whether this process looks for drops. Each replica sees only its own scores."""
     false_alarm_every: Duration = Field(default=30 * 86_400.0, ge=86_400.0)
     """The mean time between false alarms of all detectors together, at least."""
-    tolerance: float = Field(default=0.01, ge=0, lt=0.5)
+    tolerance: float = Field(default=0.02, ge=0, lt=0.5)
     """tracescore reports no drop of a mean that is smaller than this."""
     reference: Literal["flat", "by_block"] = "flat"
     """`flat`: one reference for the whole day. `by_block`: one for each quarter of the day (UTC)."""

@@ -41,8 +41,6 @@ _log = logging.getLogger("tracescore.drift")
 _SERVICE = ("judge", "service_name", "deployment_environment")
 LABELS = (*_SERVICE, "detector", "measure", "against")
 _WEEK = 7 * 86_400.0
-SWING = 4
-"""Times the tolerance that quarters of the day lie apart before a reference for each is advised: less is luck."""
 
 GoldFell = Callable[[Population], GoldCause | None]
 """Why answers of a service to the gold set have become less correct; None where they have not."""
@@ -273,7 +271,7 @@ class DriftWatch(Continuing):
             "difference": found and list(found),
             "learned_at": detector.learned_at,
             "release_change": compared and list(compared),
-            "by_block_advised": swing and detector.swing > SWING * self._settings.tolerance,
+            "by_block_advised": swing and detector.swing > 2 * self._settings.tolerance,
             "drop": drop and drop._asdict(),
             "says": words.says(state, kind, detector, drop, self._settings, self._clock()),
             "gap": words.gap(detector, self._settings, self._clock()),
