@@ -72,6 +72,11 @@ async def relevancy(question: str, answer: str) -> float | None:
     return formulas.answer_relevancy(vectors[0], vectors[1:], reply.noncommittal)
 
 
+async def relevance(question: str, answer: str) -> float:
+    """The judge's own relevancy of an answer to a question."""
+    return (await judge().session("key").relevance(question, answer)).credit
+
+
 async def credits_of(question: str, answer: str) -> list[float]:
     """The credit of each required part."""
     session = judge().session("key")

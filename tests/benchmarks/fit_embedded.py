@@ -7,7 +7,8 @@ rows; `--each FOLDER` writes one such file for every set, so that each set can b
 not seen it (`judge.coefficients: FILE` in the configuration). `--cache FILE` keeps the features between runs.
 
 Beside the rows themselves there are, of each faithfulness set, the same rows among five to thirty passages of other
-rows, as an answer must not gain or lose by what else is searched, and for the comparison with a reference the good
+rows, as an answer must not gain or lose by what else is searched, sentences of these long texts as a summary says or
+distorts them, and for the comparison with a reference the good
 rows with a number, a name or a negation changed, which are bad then; a set that is itself made so is measured only.
 Claims that a rule decides are left out, and counted by label, which says how often a rule is wrong (of bad answers,
 those of one claim). Every set weighs the same, and so do its good and bad rows: the intercept is moved to the prior
@@ -21,6 +22,7 @@ import json
 import math
 import pickle
 import random
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,9 +36,9 @@ from tests.local_judge import embedder, finish, rows
 from tracescore.judge.embedded.alignment import EncodedText
 from tracescore.judge.embedded.parts import required_parts
 from tracescore.judge.embedded.relevancy import dealings
-from tracescore.judge.embedded.sentences import claims
+from tracescore.judge.embedded.sentences import claims, key, sentences
 from tracescore.judge.embedded.support import Support
-from tracescore.judge.embedded.verdicts import held, supports
+from tracescore.judge.embedded.verdicts import alternatives_of, held, supports
 
 Row = dict[str, Any]
 Features = Mapping[str, float]
@@ -45,24 +47,29 @@ PRIORS = {"support": 0.55, "reference": 0.75, "relevancy": 0.5}
 mostly clear by rule, and what is left is not: at 0.9 the unsupported rows of BEGIN have a mean of 0.6, 0.4
 under that of the supported ones; at 0.55 it is 0.47 under it."""
 FEATURES = {
-    "support": ("near", "together"),
+    "support": ("near", "together", "weakest", "length"),
     "reference": ("aligned", "pairs", "number", "negation", "name"),
-    "relevancy": ("cosine", "aligned", "fragment", "fragment_given"),
+    "relevancy": ("cosine", "aligned", "fragment", "fragment_given", "explains"),
 }
 AGAINST = frozenset({"number", "negation", "name"})
 """Features that can only count against a statement; the others can only count for it. One that comes out otherwise in
 the sets at hand is left out."""
 RIDGE = 5.0
 """Penalty on the weights of standardised features, beside a weight of 100 for the rows of each set."""
-SHARE = {"made": 0.5, "faithfulness_expertqa": 0.1}
+LONG, EDITED, SUMMED = "long", "edited", "summed"
+"""How a row is made of another: among other passages, with something changed, or as a summary of its passages."""
+SHARE = {"": 1.0, LONG: 0.5, EDITED: 0.5, SUMMED: 0.5, "faithfulness_expertqa": 0.1}
 """Weight of what is made of a set beside the set itself, and of a set whose labels say less: there a claim that is
 only partly supported is bad."""
-LONG, EDITED = "long", "edited"
-"""How a row is made of another: among other passages, or with something changed."""
+WRITTEN = tuple(f"embedded_{name}.jsonl" for name in ("paraphrases", "held_out", "explanations", "bare"))
+"""Files of the project's own rows."""
 MOST_ROWS = 150
 """Rows of a set that others are made of."""
 LONGER = (5, 30)
 """Passages of other rows that are added, from and to."""
+TELLING = (8, 40)
+"""Words of a sentence that a summary is made of, from and to, and the fewest sentences of a text to be summed up."""
+FEWEST = 6
 
 
 class Example(NamedTuple):
@@ -72,7 +79,7 @@ class Example(NamedTuple):
     graded: str
     features: Features
     good: bool
-    made: bool = False
+    made: str = ""
 
 
 # ---------------------------------------------------------------- rows -> features
@@ -147,29 +154,43 @@ def examples(sets: Mapping[str, list[Row]]) -> list[Example]:
                 if decides and made != EDITED and (row["label"] or len(read_of_row) == 1):
                     decided[f"{made} row of label {row['label']}, by rule {support.clear:.0f}".strip()] += 1
                 if support.features and not refuted(support):
-                    kind = "clear" if decides or made == EDITED else graded
-                    found.append(Example(name, kind, support.features, bool(row["label"]), bool(made)))
+                    kind = SUMMED if made == SUMMED else "clear" if decides or made == EDITED else graded
+                    if not (made == SUMMED and decides):
+                        found.append(Example(name, kind, support.features, bool(row["label"]), made))
         if graded == "reference":
-            found += [example for row in given for example in named(name, row, given, rng)]
+            found += candidates(name, given)
         print(f"{name}: {len(given)} rows", dict(sorted(decided.items())) or "", flush=True)
     return found + written()
 
 
-def named(name: str, row: Row, others: Sequence[Row], rng: random.Random) -> list[Example]:
-    """A question with the bare reference as its answer, and with that of another question."""
-    own = row["reference"].split("/")[0]
-    other = rng.choice(others)["reference"].split("/")[0]
-    return [
-        Example(name, "relevancy", support.features, good, made=True)
-        for answer, good in ((own, True), (other, False))
-        for support in dealt({"question": row["question"], "answer": answer})
-    ]
+def candidates(name: str, given: Sequence[Row]) -> Iterator[Example]:
+    """Bare candidates for an answer: the reference alone, and sentences of right answers that hold it.
+
+    Beside them stand the reference of some other question, what answers the most similar other question, and the
+    sentences that do not hold the reference.
+    """
+    rng = random.Random(14)
+    vectors = np.stack([each.vector for each in ENCODER.encode([row["question"] for row in given])])
+    like = vectors @ vectors.T - 2 * np.eye(len(given))
+    for row, near in zip(given, like.argmax(axis=1), strict=True):
+        named = [each["reference"].split("/")[0] for each in (row, rng.choice(given))]
+        told = [(text, _holds(text, row["reference"])) for text in claims(row["answer"]) if row["label"]]
+        other = claims(given[near]["answer"])[:1] if any(held for _, held in told) else ()
+        texts = [(named[0], True), (named[1], False), *told, *((text, False) for text in other)]
+        for text, good in texts:
+            for support in dealt({"question": row["question"], "answer": text}):
+                yield Example(name, "relevancy", support.features, good, LONG)
+
+
+def _holds(text: str, reference: str) -> bool:
+    """Whether a text has any of the alternatives of a reference in it."""
+    return any(key(each) in key(text) for each in alternatives_of(reference) if key(each))
 
 
 def written() -> list[Example]:
     """The project's own questions with good answers and with answers to something near: the other half, the topic."""
     pairs: list[tuple[str, str, bool]] = []
-    for file in ("embedded_paraphrases.jsonl", "embedded_held_out.jsonl"):
+    for file in WRITTEN:
         for row in rows(file, "relevancy"):
             pairs += [(row["question"], row["good"], True), (row["question"], row["off_topic"], False)]
         for row in rows(file, "completeness"):
@@ -189,11 +210,41 @@ def variants(given: list[Row], rng: random.Random) -> Iterator[tuple[Row, str]]:
     pool = [text for row in given for text in passages(row)]
     good = [row["answer"] for row in given if row["label"]]
     for row in rng.sample(given, min(len(given), MOST_ROWS)):
-        yield {**row, "contexts": among(passages(row), pool, rng)}, "long"
+        longer = {**row, "contexts": among(passages(row), pool, rng)}
+        yield longer, LONG
         if row["label"]:
             yield from (
-                ({**row, "answer": answer, "label": 0}, "edited") for _, answer in edits(row["answer"], good, rng)
+                ({**row, "answer": answer, "label": 0}, EDITED) for _, answer in edits(row["answer"], good, rng)
             )
+        yield from ((summary, SUMMED) for summary in summaries(longer, rng))
+
+
+def summaries(row: Row, rng: random.Random) -> Iterator[Row]:
+    """What a summary of the passages may say: one of their sentences or two, shortened; and what it may not.
+
+    That is one half of a sentence with the other half of another, or a number, name or negation changed. The words
+    stand in the text either way: only where they stand tells them apart.
+    """
+    told = [text for passage in passages(row) for text in sentences(passage)]
+    told = [text for text in told if TELLING[0] <= len(text.split()) <= TELLING[1]]
+    if len(told) < FEWEST:
+        return
+    one, other = rng.sample(told, 2)
+    short = shortened(one)
+    joined = f"{short.rstrip('.')} and {shortened(other)}"
+    halves = [one.split(), other.split()]
+    spliced = " ".join(halves[0][: len(halves[0]) // 2] + halves[1][len(halves[1]) // 2 :])
+    wrong = [text for _, text in edits(short, told, rng)]
+    yield {**row, "answer": joined if rng.random() < 0.3 else short, "label": 1}
+    yield {**row, "answer": rng.choice(wrong) if wrong and rng.random() < 0.5 else spliced, "label": 0}
+
+
+def shortened(sentence: str) -> str:
+    """A sentence without brackets and without one of its side clauses."""
+    clauses = re.sub(r"\s*\([^)]*\)", "", sentence).split(", ")
+    if len(clauses) > 1:
+        del clauses[1]
+    return ", ".join(clauses)
 
 
 def among(own: Sequence[str], pool: Sequence[str], rng: random.Random) -> list[str]:
@@ -226,12 +277,15 @@ def fit(found: Sequence[Example], graded: str) -> dict[str, Any]:
 
 def _weights(found: Sequence[Example]) -> NDArray[np.float64]:
     """100 for a set, half of it for its good rows; less for what says less (SHARE)."""
-    count: dict[tuple[str, bool, bool], int] = defaultdict(int)
+    count: dict[tuple[str, str, bool], int] = defaultdict(int)
     for e in found:
         count[e.source, e.made, e.good] += 1
     return np.array(
         [
-            50 / count[e.source, e.made, e.good] * SHARE.get(e.source, 1.0) * (SHARE["made"] if e.made else 1.0)
+            50
+            / count[e.source, e.made, e.good]
+            * (1.0 if e.made == SUMMED else SHARE.get(e.source, 1.0))
+            * SHARE[e.made]
             for e in found
         ]
     )
@@ -274,7 +328,7 @@ def coefficients(found: Sequence[Example], left_out: str = "") -> dict[str, Any]
     if left_out:
         head["left_out"] = left_out
     head["sets"] = sorted({e.source for e in kept})
-    used = {"support": {"support"}, "reference": {"reference", "support", "clear"}, "relevancy": {"relevancy"}}
+    used = {"support": {"support", SUMMED}, "reference": {"reference", "support", "clear"}, "relevancy": {"relevancy"}}
     return head | {graded: fit([e for e in kept if e.graded in used[graded]], graded) for graded in FEATURES}
 
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.local_judge import NEEDS_MODEL, credits_of, factual, faithfulness, judge
+from tests.local_judge import NEEDS_MODEL, credits_of, factual, faithfulness, judge, relevance
 from tracescore.errors import JudgeError
 from tracescore.judge.embedded.language import differ, is_latin, language
 from tracescore.judge.embedded.verdicts import GOOD
@@ -119,10 +119,6 @@ async def test_words_that_stand_all_over_a_long_text_do_not_support_a_claim() ->
     assert value < GOOD
 
 
-async def relevance(question: str, answer: str) -> float:
-    return (await judge().session("key").relevance(question, answer)).credit
-
-
 ASKED = "How much does delivery of a parcel cost and how long does it take?"
 TOLD = "Delivery costs 6.50 euros and takes three working days."
 
@@ -140,6 +136,11 @@ async def test_a_right_short_answer_is_relevant() -> None:
     assert await relevance(ASKED, "6.50 euros; three working days.") >= 0.3
 
 
+async def test_shortening_an_answer_to_the_sentence_that_deals_with_the_question_does_not_move_its_relevancy() -> None:
+    whole = f"We have three depots. {TOLD} Parcels must be wrapped well. The office is in Halden."
+    assert await relevance(ASKED, whole) == pytest.approx(await relevance(ASKED, TOLD), abs=1e-6)
+
+
 @pytest.mark.parametrize("padding", ["Great question! {}", "{} I hope this helps!", "{} The office is in Halden."])
 async def test_what_stands_around_an_answer_does_not_move_its_relevancy(padding: str) -> None:
     assert await relevance(ASKED, padding.format(TOLD)) == pytest.approx(await relevance(ASKED, TOLD), abs=1e-6)
@@ -155,16 +156,31 @@ async def test_what_stands_around_an_answer_does_not_move_its_relevancy(padding:
             "A ticket is 4 euros; a group of three pays 12 euros in May.",
             "sums",
         ),
+        ("All members may vote.", "Some members may vote.", "all and some"),
+        ("Only adults may enter.", "Adults may enter.", "only"),
+        (
+            "The parcel arrived late because of snow.",
+            "The parcel arrived late. There was snow.",
+            "an added cause",
+        ),
     ],
 )
-async def test_known_blind_spots_count_as_supported(claim: str, passage: str, reason: str) -> None:
+async def test_known_blind_spots_are_not_told_from_what_is_supported(claim: str, passage: str, reason: str) -> None:
     value = await faithfulness("?", claim, [passage])
     assert value is not None
-    assert value >= GOOD, reason
+    assert value >= 0.6, reason
 
 
-async def test_what_must_be_inferred_counts_as_not_found() -> None:
-    value = await faithfulness("?", "She is older than her brother.", ["Ann was born in 1950 and Bob in 1960."])
+@pytest.mark.parametrize(
+    ("claim", "passage"),
+    [
+        ("She is older than her brother.", "Ann was born in 1950 and Bob in 1960."),
+        ("The fee rose in 2020.", "The fee was 5 euros in 2019 and 7 euros in 2020."),
+        ("The museum opens before noon.", "The museum opens at 10 am."),
+    ],
+)
+async def test_what_must_be_inferred_counts_as_not_found(claim: str, passage: str) -> None:
+    value = await faithfulness("?", claim, [passage])
     assert value is not None
     assert value < 0.5
 

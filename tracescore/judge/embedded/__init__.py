@@ -54,6 +54,8 @@ class LocalEncoder(Protocol):
         ...
 
 
+RULES = 3
+"""Goes up with every change of the rules or lists that moves a score: part of the fingerprint, as the coefficients."""
 _MOST_CLAIMS, _MOST_PARTS = 1_000, 100
 """Claims are held against every sentence of the evidence, and parts against each other as well."""
 USEFUL = 0.5
@@ -101,7 +103,8 @@ class EmbeddedJudge:
         self._name = settings.name
         self._encoder: LocalEncoder = embedder
         self._coefficients = load(settings.coefficients)
-        self._epochs = Epochs(self._name, self._coefficients.digest, embedder.name, {}, registry or CollectorRegistry())
+        version = f"{self._coefficients.digest}.{RULES}"
+        self._epochs = Epochs(self._name, version, embedder.name, {}, registry or CollectorRegistry())
         self._epochs.embedded_by(embedder.identity)
 
     @property

@@ -10,7 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Protocol
 
 import numpy as np
@@ -116,10 +116,17 @@ def similarity(a: Terms, b: Terms) -> Floats:
     """(len(a), len(b)): how well each word of `b` stands for each word of `a`, in [0, 1]."""
     near: Floats = np.clip(a.vectors @ b.vectors.T, 0, 1) ** SHARPNESS
     near[a.forms[:, None] == b.forms[None, :]] = FORM
+    for i, j in product(_numbered(a), _numbered(b)):
+        near[i, j] = 0.0  # Python2 and Python3; the same ones count below
     near[a.exact[:, None] == b.exact[None, :]] = 1.0
     for here, there in [*_equal_quantities(a, b), *_compounds(a, b), *(pair[::-1] for pair in _compounds(b, a))]:
         near[np.ix_(here, there)] = 1.0
     return near
+
+
+def _numbered(t: Terms) -> list[int]:
+    """Positions of the words that end in digits."""
+    return [i for i, word in enumerate(t.words) if word.folded[-1:].isdigit() and not word.is_number]
 
 
 def _compounds(a: Terms, b: Terms) -> Iterator[tuple[list[int], list[int]]]:
@@ -175,7 +182,15 @@ def gather(passages: Sequence[str], statements: Sequence[str], encoder: Encoder)
     chosen = _closest(shared)
     of_like_length = yield from all_terms(sorted(chosen, key=len), encoder)
     by_text = {each.text: each for each in of_like_length}
-    found = [by_text[sentence] for sentence in chosen]
+    return _evidence(verbatim, [by_text[sentence] for sentence in chosen])
+
+
+def of_one(sentence: Terms) -> Evidence:
+    """One sentence as the whole evidence."""
+    return _evidence({key(sentence.text): sentence.text}, [sentence])
+
+
+def _evidence(verbatim: Mapping[str, str], found: Sequence[Terms]) -> Evidence:
     known = [word for each in found for word in each.words]
     initials = "".join(w.folded[0] for w in known)
     return Evidence(verbatim, found, frozenset(w.stem for w in known), initials, " ".join(e.text for e in found))

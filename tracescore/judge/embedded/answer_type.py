@@ -10,7 +10,7 @@ from functools import lru_cache
 from tracescore.judge.embedded import lexicon
 from tracescore.judge.embedded.quantities import MONEY, dimension_of, quantities
 from tracescore.judge.embedded.questions import is_instruction
-from tracescore.judge.embedded.terms import words
+from tracescore.judge.embedded.terms import Word, words
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Asked:
     """What one question wants.
 
     `kinds` are dimensions of quantities (`number` for any, `bare` for none), empty where none is asked for; `form`
-    names what else an answer can be recognised by (`procedure`, `person`, `place`, `reason`); `announcing` holds
+    names what else is asked for (`procedure`, `person`, `place`, `reason`, `explanation`); `announcing` holds
     the places in the text of the words that only announce the kind of answer.
     """
 
@@ -26,6 +26,11 @@ class Asked:
     kinds: frozenset[str] = frozenset()
     form: str = ""
     announcing: frozenset[int] = frozenset()
+
+    @property
+    def explains(self) -> bool:
+        """Whether an explanation is asked for, which can have any words: how does it work, why."""
+        return self.form in ("explanation", "reason")
 
     @property
     def wants(self) -> frozenset[str]:
@@ -50,8 +55,11 @@ _ANY_NUMBER = frozenset({"number"})
 
 _AUX = "is|are|was|were|do|does|did|can|could|may|might|must|should|shall|will|would|has|have|had"
 _YES_NO = re.compile(
-    rf"(?i)^\W*(?:(?:and|so|but|also|or|und|et|y)\s+)?(?:(?:{_AUX})(?:n't)?|can't|won't|ist|sind|kann|können|gibt|gilt|"
-    r"gelten|hat|haben|darf|muss|est-ce|peut-on|puis-je|puedo|hay|se puede)(?!\w)"
+    rf"(?i)^\W*(?:(?:and|so|but|also|or|und|et|y|e|en)\s+)?(?:(?:{_AUX})(?:n't)?|can't|won't|ist|sind|kann|können|gibt|"
+    r"gilt|gelten|hat|haben|darf|dürfen|muss|müssen|wird|werden|brauche|braucht|est-(?:ce|il|elle)|sont-(?:ils|elles)|"
+    r"peut-on|puis-je|dois-je|faut-il|y a-t-il|a-t-il|es|son|está|están|puedo|puede|hay|se puede|incluye|cubre|è|sono|"
+    r"c'è|ci sono|posso|si può|può|é|são|há|pode|tem|zijn|kan|kunnen|mag|moet|wordt|heeft)(?!\w)"
+    r"|^(?!.*\b(?:quel\w*|quand|où|pourquoi|comment|combien|qui)\b).*\b(?:est|sont|peut|peuvent)-(?:il|elle)s?\b"
 )
 _GRANTS = re.compile(
     r"(?i)\b(?:accept(?:ed|s)?|allow(?:ed|s)?|permit(?:ted|s)?|welcome|possible|available|eligible|can(?:not|'t)?|may|"
@@ -98,7 +106,7 @@ def _asked_unit(question: str) -> frozenset[str]:
 def gives(question: Asked, sentence: str) -> bool:
     """Whether `sentence` holds an answer of the wanted kind; true where no kind can be told."""
     if question.form:
-        return _has_form(question.form, sentence)
+        return question.explains or _has_form(question.form, sentence)
     if not question.kinds:
         return True
     found = {q.dimension or "bare" for q in quantities(sentence)}
@@ -129,3 +137,14 @@ def grants(sentence: str) -> bool:
 def answers_yes_or_no(sentence: str) -> bool:
     """Whether `sentence` opens with a yes or no."""
     return bool(_REPLY.match(sentence))
+
+
+def is_value(word: Word, text: str) -> bool:
+    """Whether a word of `text` is part of a number with its unit, or tells a time or a sum without one."""
+    inside = any(q.start <= word.start < q.end for q in quantities(text))
+    return inside or word.folded in _TIMES or word.folded in _SUMS
+
+
+def holds_value(text: str) -> bool:
+    """Whether `text` has a number, a time or a sum."""
+    return any(is_value(word, text) for word in words(text))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from tracescore.formulas import clip
 from tracescore.judge.embedded.abstention import abstains, is_echo
 from tracescore.judge.embedded.alignment import FORM, Encoder, Floats, Terms, all_terms, gather, similarity
-from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives, grants
+from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives, grants, holds_value
 from tracescore.judge.embedded.quantities import quantities
 from tracescore.judge.embedded.questions import is_instruction
 from tracescore.judge.embedded.steps import Steps
@@ -116,13 +116,23 @@ def _told(answer: Sequence[str], parts: Sequence[str], encoder: Encoder) -> Step
         goes_on = sentence.text.endswith(":") or heads or _CONTINUES.match(after)
         read = f"{sentence.text}{':' if heads else ''} {after}" if goes_on else sentence.text
         found.append(_Told(sentence, read, opens=k == 0))
-        clauses = [clause for clause in _CLAUSE.split(sentence.text) if len(words(clause)) >= SHORTEST_CLAUSE]
+        clauses = [clause for clause in _clauses(sentence.text) if len(words(clause)) >= SHORTEST_CLAUSE]
         if len(clauses) > 1:
             alone = yield from all_terms(clauses, encoder)
             found.extend(_Told(clause, clause.text, opens=False) for clause in alone)
     return found
 
 
+def _clauses(sentence: str) -> list[str]:
+    """The clauses of a sentence, split at any `and` between two values too: it costs 5 euros and takes a week."""
+    found: list[str] = []
+    for clause in _CLAUSE.split(sentence):
+        left, joint, right = clause.partition(m[0]) if (m := _AND.search(clause)) else (clause, "", "")
+        found += [left, right] if joint and holds_value(left) and holds_value(right) else [clause]
+    return found
+
+
+_AND = re.compile(r"(?i)\s(?:and|und|et|y|e|en)\s")
 _CONTINUES = re.compile(r"(?i)^(?:it|its|they|their|these|those|this|he|his|she|her|es|sie|er|diese)\b")
 """Opens a sentence that goes on about the same as the one before."""
 _CLAUSE = re.compile(
@@ -181,7 +191,7 @@ def _score(match: _Match, others: Sequence[Asked], known: frozenset[str]) -> flo
     if question.yes_no:
         alone = not any(q.yes_no for q in others)
         replied = match.told.opens and answers_yes_or_no(match.told.read) and (alone or aligned >= match.rival)
-        granted = grants(match.told.read) and aligned >= max(ALIGNED_ALONE, match.rival)
+        granted = grants(match.told.read) and aligned >= max(HALFWAY if others else ALIGNED_ALONE, match.rival)
         return max(aligned, FLOOR) if replied or granted else aligned
     elsewhere = max(match.near, match.near_rival) < NEAR_ANY and not _refers(match.told)
     if elsewhere or not gives(question, match.told.read) or not _is_news(question, others, match.told.read, known):
@@ -194,6 +204,8 @@ def _score(match: _Match, others: Sequence[Asked], known: frozenset[str]) -> flo
 
 def _on_subject(match: _Match, has_others: bool) -> bool:
     """Whether the sentence is about what is asked, and not about what another part asks."""
+    if match.question.explains:
+        return match.near >= max(NEAR_ALONE, match.near_rival)
     if has_others:
         return match.rival < HALFWAY and match.aligned >= ON_SUBJECT
     refers = _refers(match.told)

@@ -30,7 +30,9 @@ _AUX = (
     "doesn't|didn't|can't|couldn't|won't|wouldn't|shouldn't"
 )
 _REQUEST = rf"(?:please\s+)?(?:let me know|{lexicon.any_of(lexicon.words('requests'))})"
-_OTHER_START = lexicon.any_of(lexicon.words("question_starts"))
+_OTHER_START = lexicon.any_of(frozenset(word.replace("_", " ") for word in lexicon.words("question_starts")))
+_SAYS = re.compile(r"\w\w|\d|[^\W\u0000-\u024f]")
+"""A word of two letters, a number, or a letter of another script."""
 _AND = r"and(?: also)?|or|also|as well as|plus|but|und(?: auch)?|sowie|et(?: aussi)?|y(?: también)?|e"
 _GLUE = rf"(?:\s*[,;]\s*|\s+)(?:{_AND})\s+(?:also\s+)?"
 _SUBJECT = lexicon.any_of(_DETERMINERS | _PRONOUNS)
@@ -45,6 +47,8 @@ _JOINTS = (
     rf"{_GLUE}(?=(?:{_AUX})\s+(?!\w+(?:ed|en|wn|ing)\s+(?:by|in|at|on|as|to|from|with)\b|not\b|as\b)\w+)",
     # and please list ...; und gilt sie ...
     rf"{_GLUE}(?={_REQUEST}\b\s+\w|if (?:so|not|yes)\b|(?:{_OTHER_START})\s+\w)",
+    # en hoe lang ...: en is a preposition in other languages
+    r"\s*,?\s+en\s+(?=(?:hoe|wat|wanneer|waar|welke|waarom|wie|kan|mag|moet|zijn|is)\s+\w)",
     # , how long ...; , when is the ... (not: , which is ...)
     r"\s*[,;]\s*(?=(?:how|what|why)\b)",
     rf"\s*[,;]\s*(?=(?:(?:when|where|who|which \w+)\s+)?(?:{_AUX})\s+(?:{_SUBJECT})\b)",
@@ -80,10 +84,14 @@ _LIKE_ENDINGS = ("ing", "al", "ic", "ed", "ary", "ive", "ous", "port", "er", "es
 
 
 def required_parts(question: str) -> tuple[str, ...]:
-    """The parts of `question`, each readable by itself; the question itself where it is one; none if blank.
+    """The parts of `question`, each readable by itself; the question itself where it is one.
+
+    None where it is blank or no more than single letters.
 
     Raises JudgeError when no sentence asks and the whole is too long.
     """
+    if not _SAYS.search(question):
+        return ()
     asked = [sentence for sentence in sentences(question) if _asks(sentence)] or [whole(question)]
     parts = [part for sentence in asked for clause in _clauses(sentence) for part in _listed(clause)]
     first, *others = parts

@@ -71,6 +71,7 @@ _TIME = re.compile(
     r"(?i)\b(?P<hour>\d{1,2})(?:[:.](?P<minute>\d{2}))?\s?(?P<half>a\.?m\.?|p\.?m\.?)(?![a-z])"
     r"|\b(?P<hour2>\d{1,2}):(?P<minute2>\d{2})\b|\b(?P<hour3>\d{1,2})(?:[.:](?P<minute3>\d{2}))?\s?Uhr\b"
     r"|\b(?P<noon>noon|midday|midnight)\b"
+    r"|\b(?:a las|alle(?: ore)?|às)\s(?P<hour4>\d{1,2})(?!\d|[.,:]\d)(?:\s(?:horas|ore)\b)?"
 )
 _HEDGE = re.compile(
     r"(?i)(?:\b(?:about|around|approximately|approx\.?|roughly|nearly|almost|over|more than|just under|just over|"
@@ -263,8 +264,8 @@ def _time(m: re.Match[str], rounded: bool) -> list[Quantity]:
         hour = int(m["hour"]) % 12 + (12 if m["half"].lower().startswith("p") else 0)
         minutes = {hour * 60.0 + int(m["minute"] or 0)}
     else:
-        hour, minute = int(m["hour2"] or m["hour3"]), int(m["minute2"] or m["minute3"] or 0)
-        minutes = {hour * 60.0 + minute} | ({hour * 60.0 + minute + 720} if hour < 12 and m["hour2"] else set())
+        hour, minute = int(m["hour2"] or m["hour3"] or m["hour4"]), int(m["minute2"] or m["minute3"] or 0)
+        minutes = {hour * 60.0 + minute} | ({hour * 60.0 + minute + 720} if hour < 12 and not m["hour3"] else set())
     return [Quantity(frozenset(minutes), "clock", m.start(), m.end(), rounded=rounded)]
 
 

@@ -11,7 +11,7 @@ import re
 
 from tracescore.judge.embedded import lexicon
 from tracescore.judge.embedded.quantities import MONEY, TIME, quantities
-from tracescore.judge.embedded.sentences import claims
+from tracescore.judge.embedded.sentences import claims, without_reply
 
 IMPERATIVES = lexicon.words("imperatives")
 """Verbs that open an instruction."""
@@ -41,7 +41,7 @@ _PERSON = re.compile(rf"(?i)\b(?:{'|'.join(_SWAP)})\b")
 
 def pseudo_questions(answer: str, n: int) -> tuple[str, ...]:
     """Questions that the first `n` statements of `answer` answer, fewer for a short one; none for a blank one."""
-    return tuple(dict.fromkeys(_question(claim.rstrip(".!。！।")) for claim in claims(answer)))[:n]
+    return tuple(dict.fromkeys(_question(without_reply(claim).rstrip(".!。！।")) for claim in claims(answer)))[:n]
 
 
 def _question(statement: str) -> str:

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from tracescore.errors import JudgeError
 from tracescore.judge.embedded.abstention import abstains, is_echo, telling
 from tracescore.judge.embedded.alignment import Encoder, Terms, all_terms
-from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives
+from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives, is_value
 from tracescore.judge.embedded.coverage import aligned_with
 from tracescore.judge.embedded.grading import Coefficients
 from tracescore.judge.embedded.language import is_latin
 from tracescore.judge.embedded.parts import required_parts
+from tracescore.judge.embedded.sentences import without_reply
 from tracescore.judge.embedded.steps import Steps
 from tracescore.judge.operations import Relevance
 
@@ -50,9 +51,11 @@ def relevance(question: str, answer: str, encoder: Encoder, coefficients: Coeffi
 
 def dealings(question: str, answer: str, encoder: Encoder) -> Steps[list[Dealing]]:
     """One per sentence of `answer` that says something."""
-    said = [claim for claim in telling(answer) if not abstains(claim) and not is_echo(claim)]
+    said = [without_reply(claim) for claim in telling(answer) if not abstains(claim) and not is_echo(claim)]
     parts = required_parts(question)
-    if not said or not parts:
+    if not parts:
+        raise JudgeError("no_questions", "the question asks nothing: no word of two letters and no number")
+    if not said:
         return []
     whole, *asked_for = yield from all_terms([question, *parts], encoder)
     told = yield from all_terms(said, encoder)
@@ -67,14 +70,25 @@ def dealings(question: str, answer: str, encoder: Encoder) -> Steps[list[Dealing
 def _dealing(whole: Terms, parts: list[Terms], kinds: list[Asked], sentence: Terms) -> Dealing:
     aligned = max(aligned_with(p, k, sentence, Counter()) for p, k in zip(parts, kinds, strict=True))
     given = [_given(kind, sentence.text) for kind in kinds]
-    fragment = len(sentence.words) <= FRAGMENT and not _VERB.search(sentence.text)
+    explains = all(kind.explains for kind in kinds)
+    fragment = not explains and _is_fragment(sentence)
     features = {
         "cosine": float(whole.vector @ sentence.vector),
         "aligned": aligned,
         "fragment": float(fragment and max(given) >= 0),
         "fragment_given": float(fragment and max(given) > 0),
+        "explains": float(explains),
     }
     return Dealing(features, _is_empty(whole, kinds, sentence), sentence.text)
+
+
+def _is_fragment(sentence: Terms) -> bool:
+    """Whether it is no sentence: few words, or hardly any beside numbers and times: Monday to Saturday, 10am to 7pm."""
+    if _VERB.search(sentence.text):
+        return False
+    values = [word for word in sentence.words if is_value(word, sentence.text)]
+    content = [word for word in sentence.words if not word.is_function and word not in values]
+    return len(sentence.words) <= FRAGMENT or len(content) < min(len(values), FRAGMENT)
 
 
 def _given(kind: Asked, sentence: str) -> int:

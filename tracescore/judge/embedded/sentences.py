@@ -30,11 +30,46 @@ def sentences(text: str) -> Iterator[str]:
 def claims(text: str) -> tuple[str, ...]:
     """The sentences that can be true or false: no questions, headings or courtesies, no citation marks.
 
-    A text of nothing else gives its sentences as they are ("Yes." answers a question and is a claim then).
+    A yes or no that stands alone goes with the sentence behind it. A row of a table is one claim, its header none. A
+    text of nothing else gives its sentences as they are ("Yes." answers a question and is a claim then).
     """
-    cleaned = [clean for sentence in sentences(text) if (clean := plain(sentence))]
-    kept = [without_reply(claim) for claim in cleaned if _is_claim(claim)]
+    cleaned = [clean for sentence in sentences(rows_of_tables(text)) if (clean := plain(sentence))]
+    kept = [claim for claim in cleaned if _is_claim(claim)]
+    if kept and len(cleaned) > 1 and cleaned[1] == kept[0] and _REPLY.fullmatch(cleaned[0]):
+        kept[0] = f"{cleaned[0]} {kept[0]}"
     return tuple(kept or cleaned)
+
+
+_REPLY = re.compile(r"(?i)(?:yes|no|ja|nein|oui|non|sí|sì|sim|não|nee)\s*[.!]")
+_RULE = re.compile(r"[\s|+:=-]*[=-][\s|+:=-]*")
+
+
+def rows_of_tables(text: str) -> str:
+    """`text` with the cells of tables joined by commas, without headers, ruled lines and numbers of rows."""
+    if "|" not in text and "==" not in text:
+        return text
+    lines, kept = text.split("\n"), list[str]()
+    headed = 0
+    row = 0  # of the table, from 1: its header or, without one, its first row
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        if _RULE.fullmatch(line) or (after.strip() and not after.strip(" =")):
+            continue
+        row = row + 1 if "|" in line else 0
+        if row == 1 and _RULE.fullmatch(after):
+            headed = 1
+        elif row:
+            kept.append(_joined(line, row - headed))
+        else:
+            kept.append(line)
+            headed = 0
+    return "\n".join(kept)
+
+
+def _joined(line: str, row: int) -> str:
+    """The cells of a row; the first one is left out where it only numbers the rows."""
+    cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+    numbered = len(cells) > 1 and cells[0].rstrip(".") == str(row)
+    return ", ".join(filter(None, cells[numbered:]))
 
 
 def without_reply(sentence: str) -> str:

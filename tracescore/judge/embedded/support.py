@@ -6,6 +6,7 @@ the sentences that match best and no others. What no rule decides is left to a s
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import numpy as np
 from tracescore.judge.embedded.alignment import FORM, Evidence, Floats, Terms, similarity
 from tracescore.judge.embedded.quantities import missing, quantities, rivals
 from tracescore.judge.embedded.sentences import key
-from tracescore.judge.embedded.terms import are_opposite, is_acronym, is_negative, names, negated, resembles
+from tracescore.judge.embedded.terms import Word, are_opposite, is_acronym, is_negative, names, negated, resembles
 
 WINDOW = 3
 """Sentences an answer may meet a reference with together."""
@@ -26,6 +27,9 @@ SAME_SUBJECT = 0.6
 """Alignment from which a differing number, name or negation is a contradiction rather than another subject."""
 SAME_MATTER = 0.65
 """The same for a claim and one sentence of passages, of which there may be many."""
+SAME_SENTENCE = 0.85
+"""The same where only a negation differs in a claim of more than FEW content words: long sentences negate one thing
+beside another."""
 COUNTERPART = 0.56
 """Similarity (a cosine of 0.75) from which two words are compared for their negation."""
 FIGURES, FIGURES_SHORT, FEW = 0.85, 0.75, 8
@@ -39,7 +43,7 @@ BRIEF_ALIKE = 0.65
 """Cosine from which a brief claim of a number may have one word that the sentence has not."""
 STRANGE = 0.5
 """Similarity under which a word has no counterpart."""
-FAR = 0.45
+FAR = 0.4
 """Alignment and cosine under which nothing of the evidence is near the claim."""
 PHRASE = 3
 """Words of a text without a verb that says nothing that could be negated: a name, a phrase."""
@@ -79,7 +83,7 @@ def support(
     said = key(statement.text)
     if said and said in evidence.verbatim:
         return Support(clear=1.0, quote=evidence.verbatim[said])
-    if not statement.words or not evidence.terms:
+    if not evidence.terms or not any(given or not word.is_function for word in statement.words):
         return NOTHING
     weights = statement.weights * np.array([GIVEN if w.stem in given else 1.0 for w in statement.words])
     tables = [similarity(statement, terms) for terms in evidence.terms]
@@ -120,8 +124,11 @@ def _in_one_place(
     """What one place of the evidence says of the statement, however much is searched beside it.
 
     `near` is the mean of the cosine and of the alignment with the best sentence or two in a row, `together` the share
-    of neighbouring words that are neighbours in one sentence, `apart` says that a number stands elsewhere at best.
+    of neighbouring words that are neighbours in one sentence, `apart` says that a number stands elsewhere at best,
+    `weakest` is how well the content word stands in these sentences that stands there worst, and `length` the
+    logarithm of how many there are.
     """
+    content = [k for k, word in enumerate(statement.words) if not word.is_function] or list(range(len(best[0])))
     rows = np.maximum(best, np.vstack([best[1:], best[-1:]]))
     i = int((rows @ weights).argmax())
     pairs = _neighbours(statement)
@@ -130,6 +137,8 @@ def _in_one_place(
         "near": (float(rows[i] @ weights / weights.sum()) + cosine) / 2,
         "together": max(len(pairs & _neighbours(terms)) for terms in evidence.terms) / len(pairs) if pairs else 0.0,
         "apart": float(bool(missing(statement.text, place))),
+        "weakest": float(rows[i][content].min()),
+        "length": math.log1p(len(content)),
     }
 
 
@@ -141,14 +150,18 @@ def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> flo
     """
     if features["one"] < FAR and features["cosine"] < FAR:
         return 0.0
+    content = [i for i, word in enumerate(statement.words) if not word.is_function]
     if features["number"] or features["negation"] or features["name"]:
-        return 0.0 if features["one"] >= SAME_MATTER or _only_name_differs(statement, best, features) else None
+        short = features["number"] or features["name"] or len(content) <= FEW
+        enough = SAME_MATTER if short else SAME_SENTENCE
+        return 0.0 if features["one"] >= enough or _only_one_differs(statement, best, features) else None
     if features["apart"]:
         return None
-    content = [i for i, word in enumerate(statement.words) if not word.is_function]
     lost = sum(best[i] < FORM for i in content)
     brief = len(content) <= BRIEF and any(q.firm for q in quantities(statement.text))
     if content and not lost:
+        if len(content) == 1 and features["one"] >= FORM:
+            return 1.0
         alike = features["cosine"] >= ALIKE or not any(word.latin for word in statement.words)
         return 1.0 if brief or (alike and features["together"] >= ORDERED) else None
     strange = sum(best[i] < STRANGE for i in content)
@@ -156,11 +169,16 @@ def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> flo
     return 1.0 if brief and same and strange <= 1 else None
 
 
-def _only_name_differs(statement: Terms, best: Floats, features: Mapping[str, float]) -> bool:
-    """Whether everything else of a claim with a name that stands nowhere is in the sentence."""
-    named = {word.start for word in names(statement.text)}
-    rest = [i for i, word in enumerate(statement.words) if not word.is_function and word.start not in named]
-    return bool(features["name"] and rest) and all(best[i] >= FORM for i in rest)
+def _only_one_differs(statement: Terms, best: Floats, features: Mapping[str, float]) -> bool:
+    """Whether everything else of a claim with a name or a number that stands nowhere is in the sentence."""
+    named = {word.start for word in names(statement.text)} if features["name"] else set()
+    figures = [q for q in quantities(statement.text) if features["number"] and q.firm]
+    rest = [
+        i
+        for i, word in enumerate(statement.words)
+        if not (word.is_function or word.start in named or any(q.start <= word.start < q.end for q in figures))
+    ]
+    return bool((named or figures) and rest) and all(best[i] >= FORM for i in rest)
 
 
 def _met(statement: Terms, best: Floats, features: Mapping[str, float], given: frozenset[str]) -> float | None:
@@ -210,20 +228,25 @@ def _negation_differs(statement: Terms, sentence: Terms, table: Floats, denies: 
     is_phrase = denies is None and len(statement.words) <= PHRASE and not _VERB.search(statement.text)
     if is_phrase and any(word.is_number or word.text[0].isupper() for word in statement.words[-1:]):
         return False
-    differs = _is_opposite(statement, sentence, table)
+    differs = says_opposite(statement, sentence, table)
     return not differs if denies else differs
 
 
-def _is_opposite(statement: Terms, sentence: Terms, table: Floats) -> bool:
+def opposed(word: Word, sentence: Terms) -> list[int]:
+    """Positions of the words of `sentence` that say the opposite of `word`."""
+    return [k for k, other in enumerate(sentence.words) if are_opposite(word, other)]
+
+
+def says_opposite(statement: Terms, sentence: Terms, table: Floats) -> bool:
     """Whether a word is negated on one side only, or its counterpart is its opposite."""
     here, there = negated(statement.text), negated(sentence.text)
     for i, word in enumerate(statement.words):
         if word.is_function:
             continue
         j = int(table[i].argmax())
-        opposed = [k for k, other in enumerate(sentence.words) if are_opposite(word, other)]
-        if opposed and table[i, j] < FORM:
-            if (i in here) == any(k in there for k in opposed):
+        against = opposed(word, sentence)
+        if against and table[i, j] < FORM:
+            if (i in here) == any(k in there for k in against):
                 return True
         elif table[i, j] >= COUNTERPART and (i in here) != (j in there):
             return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
@@ -47,17 +47,31 @@ class Word:
 @lru_cache(maxsize=1024)
 def words(text: str) -> tuple[Word, ...]:
     """The words of `text`; a character each in Chinese and Japanese."""
-    return tuple(_word(match) for match in _WORD.finditer(text))
+    return tuple(_word(text, start) for match in _WORD.finditer(text) for text, start in _apart(match))
 
 
-def _word(match: re.Match[str]) -> Word:
-    text = match[0]
-    folded = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+def _apart(match: re.Match[str]) -> Iterator[tuple[str, int]]:
+    """A word with its start; two where one sticks to a name, as in texts taken from pages: led byMara."""
+    glued = _GLUED.fullmatch(match[0])
+    if glued and glued["left"] in FUNCTION_WORDS:
+        yield glued["left"], match.start()
+        yield glued["right"], match.start() + glued.start("right")
+    else:
+        yield match[0], match.start()
+
+
+_GLUED = re.compile(r"(?P<left>[a-z]{2,})(?P<right>[A-Z][a-z].*)")
+_ELIDED = re.compile(r"^(?:[ldnscjmt]|qu|un|dell|all|nell|sull|dall|quest)'(?=\w{2})")
+"""Articles and pronouns that French and Italian join to a word: l'envoi, s'achète, dell'ingresso."""
+
+
+def _word(text: str, start: int) -> Word:
+    folded = _ELIDED.sub("", unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
     stem = _SYNONYM.get(folded) or _stem(folded)
     is_function = folded in FUNCTION_WORDS
     folded = _ROMAN.get(text) or folded.replace("-", "")
     latin, number = bool(_LATIN.match(text)), text[0].isdigit()
-    return Word(text, match.start(), match.end(), folded, stem, latin, number, is_function)
+    return Word(text, start, start + len(text), folded, stem, latin, number, is_function)
 
 
 _SUFFIXES = (
@@ -67,9 +81,17 @@ _SUFFIXES = (
 )  # fmt: skip
 
 
+_NOTE = re.compile(r"(?<=[^\W\d_]{4})\d{1,2}$")
+"""The number of a footnote at the end of a word; Python2 and Python3 are told apart where words are compared."""
+_ACCENTED = 5
+"""Letters of a word from which accents make no other word of it."""
+
+
 def _stem(folded: str) -> str:
     """What the forms of one word have in common; crude on purpose, as it is only ever compared."""
-    folded = folded.removesuffix("'s").removesuffix("s'")
+    folded = _NOTE.sub("", folded.removesuffix("'s").removesuffix("s'"))
+    if len(folded) >= _ACCENTED:
+        folded = "".join(c for c in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(c))
     if len(folded) <= 3 or not folded[0].isalpha():
         return folded
     for suffix in _SUFFIXES:
@@ -84,6 +106,9 @@ def _stem(folded: str) -> str:
 _NO_NEGATION = re.compile(
     r"(?i)\b(?:not|nicht) (?:only|just|merely|nur)\b|\b(?:no|not) (?:later|more|less|fewer|longer) than\b|\bno matter\b"
 )
+_PORTUGUESE = re.compile(r"(?i)\b(?:é|não|são|às|uma|dos|das|ao|pelo|pela|você|há|\w+(?:ção|ções))\b")
+_IN_THE = re.compile(r"(?i)\bno\b")
+"""In Portuguese `no` is `in the`."""
 _MARK = re.compile(r"[.,;:!?。，；]")
 _TURN = re.compile(
     r"but|because|which|who|while|although|though|however|if|when|unless|aber|sondern|weil|wenn|mais|pero"
@@ -117,6 +142,8 @@ def is_negative(text: str) -> bool:
 
 def _negations(text: str) -> list[int]:
     spared = [m.span() for m in _NO_NEGATION.finditer(text)]
+    if _PORTUGUESE.search(text):
+        spared += [m.span() for m in _IN_THE.finditer(text)]
     return [
         i
         for i, word in enumerate(words(text))

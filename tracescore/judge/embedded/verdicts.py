@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tracescore.errors import JudgeError
 from tracescore.judge.embedded import language
-from tracescore.judge.embedded.alignment import Encoder, gather, terms
+from tracescore.judge.embedded.alignment import Encoder, Evidence, Terms, all_terms, gather, of_one, terms
+from tracescore.judge.embedded.answer_type import asked
 from tracescore.judge.embedded.coverage import coverage
 from tracescore.judge.embedded.grading import Coefficients
 from tracescore.judge.embedded.parts import whole
-from tracescore.judge.embedded.sentences import without_reply
+from tracescore.judge.embedded.replies import affirmed, denies, only_repeats, polarity, reply
 from tracescore.judge.embedded.steps import ENCODED, Steps, batches
 from tracescore.judge.embedded.support import NOTHING, Support, support
-from tracescore.judge.embedded.terms import NEGATIONS, is_negative, words
+from tracescore.judge.embedded.terms import is_negative, words
 from tracescore.judge.operations import Verdict, Vocabulary
 from tracescore.judge.sentences import MAX_LENGTH, split
 
@@ -24,10 +26,10 @@ SHORT = 4
 """Words of a statement that is no sentence ("179 seats."): it is read with the question, whose words are given."""
 PHRASE = 8
 """Words of a reference that is no sentence: it names what is asked for, and says nothing of the rest of an answer."""
-_YES = re.compile(r"(?i)^\W*(?:yes|yeah|yep|ja|oui|sí|si|sim|是的?|对|可以|はい|نعم|हाँ|हां|जी हाँ|да|true|correct)\W*$")
-_NO = re.compile(r"(?i)^\W*(?:no|nope|nein|nee|non|não|不|不是|不可以|否|いいえ|لا|नहीं|जी नहीं|нет|false|incorrect)\W*$")
-_OPENING = re.compile(r"(?P<word>[^\W\d_]+)\s*[,.;:!–—-]")
-_ALTERNATIVES = re.compile(r"(?:(?<=[^\W\d_])|(?<=[)\].])|(?<=\d{4}))\s*/\s*(?=[^\W_])(?!\d{1,2}\b)")
+LISTED = 30
+"""Words of a reference that is one of several alternatives."""
+_ALTERNATIVES = re.compile(r"(?:(?<=[^\W\d_])|(?<=[)\].])|(?<=\d{4}))\s*/\s*(?=[^\W_])(?!\d{1,2}\b(?!\s[^\W\d_]))")
+_REMARK = re.compile(r"\s*\([^()]*\)")
 
 
 def verdicts(
@@ -76,20 +78,23 @@ def held(references: Sequence[str], answer: Sequence[str], question: str, encode
 
 
 def alternatives_of(reference: str) -> list[str]:
-    """The alternatives of a reference that joins them by strokes: Brussels/Bruxelles. No units, dates or paths."""
+    """The alternatives of a reference that joins them by strokes, each with and without a remark in brackets.
+
+    Brussels/Bruxelles (city); no units, dates or paths.
+    """
     if not _is_phrase(reference) or "//" in reference:
         return [reference]
     found = [text.strip() for text in _ALTERNATIVES.split(reference)]
-    return found if all(len(text) > 1 for text in found) else [reference]
+    if not all(len(text) > 1 for text in found):
+        return [reference]
+    return list(dict.fromkeys([*found, *filter(None, (_REMARK.sub("", text).strip() for text in found))]))
 
 
 def _is_phrase(*texts: str) -> bool:
     """Whether the texts are no sentences: alternatives of few words each, without an end but the last."""
-    return all(
-        len(words(piece)) <= PHRASE and len(list(split(piece))) <= 1
-        for text in texts
-        for piece in _ALTERNATIVES.split(text)
-    )
+    pieces = [piece for text in texts for piece in _ALTERNATIVES.split(text)]
+    longest = PHRASE if len(pieces) == len(texts) else LISTED
+    return all(len(words(piece)) <= longest and len(list(split(piece))) <= 1 for piece in pieces)
 
 
 def supports(
@@ -99,52 +104,74 @@ def supports(
 
     `compared`: statements and evidence are answers to one question, whose words need no support, as each may leave
     them out. A bare yes or no stands for the question itself, affirmed or denied; JudgeError where that is too long.
+    A yes or no that opens a statement must not say the opposite of the evidence, whatever follows.
     """
-    replies = [_reply(passage) for passage in evidence]
-    bare_evidence = bool(evidence) and all(polarity(passage) is not None for passage in evidence)
-    if compared and bare_evidence:
-        return [_agreement(_denies(statement) == any(replies), evidence) for statement in statements]
+    if compared and evidence and all(polarity(passage) is not None for passage in evidence):
+        denied = any(map(denies, evidence))
+        return [_agreement(denies(statement) == denied, evidence) for statement in statements]
     known = frozenset(w.stem for sentence in split(question) for w in words(sentence))
-    read = [whole(question) if question and polarity(s) is not None else s for s in statements]
-    held = yield from gather(evidence, read, encoder)
+    bare = [bool(question) and polarity(s) is not None for s in statements]
+    read = [whole(question) if alone else _rest(s) for s, alone in zip(statements, bare, strict=True)]
+    held = yield from gather(evidence, [*read, *([question] if _is_asked(question) else [])], encoder)
+    checked = yield from _Checked.of(question, evidence, held, encoder, compared=compared)
     found = []
-    for batch in batches(zip(statements, read, strict=True), ENCODED, lambda pair: len(pair[1])):
-        encoded = encoder.encode([text for _, text in batch])
-        for (statement, text), each in zip(batch, encoded, strict=True):
-            bare = text != statement
-            short = not bare and len(words(text)) <= SHORT
-            if compared and polarity(statement) is not None and replies and replies[0] is not None:
-                found.append(_agreement(polarity(statement) == replies[0], evidence))
-                continue
-            given = known if (compared or short) and not bare else frozenset()
-            found.append(support(terms(text, each), held, given, polarity(statement) if bare else None))
+    for batch in batches(zip(statements, read, bare, strict=True), ENCODED, lambda each: len(each[1])):
+        for (statement, text, alone), each in zip(batch, encoder.encode([text for _, text, _ in batch]), strict=True):
+            short = not alone and len(words(text)) <= SHORT
+            given = known if (compared or short) and not alone else frozenset()
+            said = terms(text, each)
+            found.append(
+                checked.by_reply(statement, said) or support(said, held, given, polarity(statement) if alone else None)
+            )
             yield
     return found
 
 
-def polarity(text: str) -> bool | None:
-    """True for a bare no ("No, it isn't."), False for a bare yes, None for anything that says more."""
-    if len(text) > MAX_LENGTH:
-        return None
-    if _NO.match(text):
-        return True
-    if _YES.match(text):
-        return False
-    rest = without_reply(text)
-    says_more = any(not word.is_function and word.folded not in NEGATIONS for word in words(rest))
-    return None if says_more or not words(rest) else is_negative(rest)
+def _rest(statement: str) -> str:
+    """A statement without the yes or no that opens it, if anything is left."""
+    said = reply(statement)
+    return said.rest if said and said.rest else statement
 
 
-def _reply(text: str) -> bool | None:
-    """The yes or no that a text is or opens with: False or True as in `polarity`, None where there is none."""
-    opening = _OPENING.match(text.lstrip())
-    said = polarity(text)
-    return polarity(opening["word"]) if said is None and opening else said
+def _is_asked(question: str) -> bool:
+    """Whether yes or no is an answer to `question` that can be held against a text: not where it is negative."""
+    return len(question) <= MAX_LENGTH and asked(question).yes_no and not is_negative(question)
 
 
-def _denies(text: str) -> bool:
-    reply = _reply(text)
-    return is_negative(without_reply(text)) if reply is None else reply
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """A yes-or-no question beside the evidence: whether that `denies` what is asked (None: it does not say)."""
+
+    question: Terms | None
+    evidence: Sequence[str]
+    denies: bool | None = None
+    replied: bool = False
+
+    @classmethod
+    def of(
+        cls, question: str, evidence: Sequence[str], held: Evidence, encoder: Encoder, *, compared: bool
+    ) -> Steps[_Checked]:
+        """`compared`: the evidence is an answer itself, and may open with yes or no."""
+        if not _is_asked(question):
+            return cls(None, evidence)
+        (read,) = yield from all_terms([question], encoder)
+        said = reply(evidence[0]) if compared and evidence else None
+        if said is not None:
+            return cls(read, evidence, said.denies, replied=True)
+        is_so = affirmed(read, held)
+        return cls(read, evidence, None if is_so is None else not is_so)
+
+    def by_reply(self, statement: str, rest: Terms) -> Support | None:
+        """What the yes or no of a statement decides; None where that decides nothing."""
+        if self.question is None or self.denies is None:
+            return None
+        said = reply(statement)
+        if said is None:
+            is_so = affirmed(self.question, of_one(rest)) if self.replied else None
+            return _agreement(False, self.evidence) if is_so is not None and is_so == self.denies else None
+        if said.denies != self.denies:
+            return _agreement(False, self.evidence)
+        return _agreement(True, self.evidence) if only_repeats(said.rest, self.question.text) else None
 
 
 def _agreement(agrees: bool, evidence: Sequence[str]) -> Support:
@@ -154,7 +181,7 @@ def _agreement(agrees: bool, evidence: Sequence[str]) -> Support:
 def _agreements(statement: str, evidence: Sequence[str]) -> list[Support]:
     """Whether a statement says yes or no as a reference that is only that does; none for any other reference."""
     bare = [polarity(passage) for passage in evidence]
-    return [] if None in bare or not bare else [_agreement(_denies(statement) == any(bare), evidence)]
+    return [] if None in bare or not bare else [_agreement(denies(statement) == any(bare), evidence)]
 
 
 def _only_latin(*texts: str) -> None:
