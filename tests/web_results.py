@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from tests import results
 from tests.results import NOW
 from tracescore.config import WebConfig
+from tracescore.drift.releases import Releases
 from tracescore.interactions import content_switch
 from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
 from tracescore.net.access import AccessMetrics
@@ -82,6 +83,7 @@ def pages(
     keep: int = 100,
     gold: Callable[[], Mapping[str, Any]] | None = None,
     saving: Saving | None = None,
+    releases: Releases | None = None,
 ) -> Pages:
     return Pages(
         settings or WebConfig(keep=keep),
@@ -89,6 +91,7 @@ def pages(
         lambda: NOW,
         registry := CollectorRegistry(),
         AccessMetrics(registry),
+        releases=releases or Releases(CollectorRegistry(), lambda: NOW),
         endpoints={"grpc": "http://127.0.0.1:14317", "http/protobuf": "http://127.0.0.1:14318"},
         targets={"answer_relevancy": 0.5, "completeness": 0.6},
         switch=content_switch,

@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry
 
 from tracescore.calibration.labelling import build_labelling
 from tracescore.config import Config
-from tracescore.drift import build_watch
+from tracescore.drift import Releases, build_watch
 from tracescore.exporters import Exporter, build_exporters, build_hold
 from tracescore.exporters.prometheus.exposition import Health, build_metrics
 from tracescore.exporters.relay.forward import Forwarder
@@ -80,9 +80,9 @@ class Service:
         self.forwarder = Forwarder(config.exporters.forward, registry) if config.exporters.forward else None
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
         self.drift = build_watch(config, registry, clock, self._rescore, self.gold.fell)
-        self.labelling = build_labelling(config, registry, clock)
+        self.releases, self.labelling = Releases(registry, clock), build_labelling(config, registry, clock)
         self.pages = self._pages(saving := Saving(config.interactions, self._uncounted.text))
-        inside: list[Exporter] = [each for each in (self.hold, self.drift, self.labelling) if each]
+        inside: list[Exporter] = [each for each in (self.hold, self.drift, self.releases, self.labelling) if each]
         self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
         self.health = Health(stuck=self.spool.stuck)
@@ -141,9 +141,8 @@ class Service:
         return Pages(
             self.config.web,
             lambda: self.ledger.snapshot(self.intake.spans_received),
-            self.clock,
-            self.registry,
-            self.access,
+            *(self.clock, self.registry, self.access),
+            releases=self.releases,
             endpoints=self.endpoints,
             targets=self.config.drift.targets,
             switch=content_switch,

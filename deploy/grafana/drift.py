@@ -80,16 +80,6 @@ def build() -> dashboard.Dashboard:
             {"{{detector}}": of_detectors("learning", "avg", ', against="baseline"').replace(", against)", ")")},
         ),
         chart(
-            "Newest release less the one before",
-            "Difference of the means where both have twenty scores. The band of 95 % holds at each moment alone; no "
-            "alert depends on it.",
-            {
-                "{{detector}}": of_detectors("release_change_ratio", "avg", ', against="baseline"'),
-                "{{detector}} lower": of_detectors("release_change_lower_ratio", "avg", ', against="baseline"'),
-                "{{detector}} upper": of_detectors("release_change_upper_ratio", "avg", ', against="baseline"'),
-            },
-        ).min(-1),
-        chart(
             "Swing of the day",
             "How far the quarters of the day lay apart. Above twice drift.tolerance set drift.reference: by_block.",
             {"{{detector}}": of_detectors("swing_ratio", where=', against="baseline"')},

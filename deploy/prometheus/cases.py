@@ -15,6 +15,7 @@ from deploy.prometheus.estimates import UPPER
 from deploy.prometheus.first_cases import first_cases
 from deploy.prometheus.gold_cases import gold_cases
 from deploy.prometheus.quality_cases import burning_cases, quality_cases, thin_cases
+from deploy.prometheus.release_cases import release_cases
 from deploy.prometheus.rules import groups
 from deploy.prometheus.silence_cases import silence_cases
 from deploy.prometheus.streams import READY, TARGET, Case, case, counter, estimate, evaluations, found, named, scores
@@ -276,6 +277,7 @@ def render() -> str:
             *drift_cases(),
             *measurement_cases(),
             *silence_cases(),
+            *release_cases(),
             *gold_cases(),
             *upkeep_cases(),
         ],

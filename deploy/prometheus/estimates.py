@@ -12,8 +12,9 @@ This is the normal interval after adding one score of 1 (for the upper limit) or
 pseudo-observation of Gaffke's interval, which needs the single scores and is what one process shows in its gauges.
 Why not the plain normal interval: it has no width at all when all scores are equal. In simulations it held the mean
 in 94.9 % of the runs or more where the plain one went down to 63 % (tests/benchmarks/interval_from_sums.py prints
-them). Limits of it: below an effective count of 20 nothing is promised; it holds at each moment, not over all moments
-together; and scores of one conversation are taken as independent.
+them). Limits of it: below an effective count of 20 nothing is promised, and it holds at each moment, not over all
+moments together. The squared sums are over conversations, so answers that resemble each other promise no more than they
+know; a conversation that is spread over replicas is one for each of them.
 
 The share of scores below the target has the same interval, with V = m (1 - m); where weights differ that takes them
 as no heavier among bad scores than among good ones.

@@ -16,7 +16,11 @@ from deploy.prometheus.alerts import PAGE, RUNBOOK, SETTINGS
 from deploy.prometheus.drift_alerts import drift_alerts
 from deploy.prometheus.estimates import estimates, firsts, quality_limit, sums, targets
 from deploy.prometheus.gold import gold_alerts
+from deploy.prometheus.releases import release_rules
 from deploy.prometheus.silence import silence_alerts, silences
+
+RELEASES = "tracescore-releases"
+"""These rules look at whole hours: every five minutes is often enough, and as seldom as Prometheus allows."""
 
 FILE = Path(__file__).with_name("tracescore.rules.yaml")
 
@@ -42,10 +46,11 @@ def groups() -> dict[str, Any]:
     """The whole file. Rules of a group are evaluated in order, each seeing the ones before it."""
     return {
         "groups": [
-            {"name": name, "interval": "1m", "rules": rules}
+            {"name": name, "interval": "5m" if name == RELEASES else "1m", "rules": rules}
             for name, rules in {
                 "tracescore-settings": [*alerts.settings(), targets()],
                 "tracescore-estimates": [*firsts(), *sums(), *estimates(), quality_limit()],
+                RELEASES: [*release_rules()],
                 "tracescore-measurement": [*alerts.broken(), *alerts.measurement_alerts()],
                 "tracescore-silence": [*silences(), *silence_alerts()],
                 "tracescore-quality": [*alerts.burning(), *alerts.quality_alerts()],

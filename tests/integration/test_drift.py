@@ -89,14 +89,15 @@ def test_a_release_that_is_bad_from_its_first_request_is_told(tmp_path: Path) ->
         told = wait(lambda: run.came, "no alert came")[0]
         assert run.firing() == {("TracescoreChanged", "completeness")}
         shown = run.replica.service.drift.show()["services"][0]
-        change = 'tracescore_drift_release_change{}_ratio{{detector="completeness", against="baseline"}}'
+        change = 'tracescore_drift_release_change{}_ratio{{measure="completeness", before="1.0"}}'
         lower, mean, upper = (run.server.query(change.format(end))[0].value for end in ("_lower", "", "_upper"))
     assert lower < -0.3 < upper
     assert lower < mean < upper < 0
     assert told["labels"]["service_name"] == "shop"
     assert told["annotations"]["page"].endswith("/?measure=completeness&service=shop")
     (changed,) = [each for each in shown["detectors"] if each["state"] == "changed"]
-    assert abs(changed["change_timestamp_seconds"] - shown["releases"][1]["first_seen"]) < DAY / 4
+    first_seen = run.replica.service.releases.use(("shop", "prod")).known["2.0"].first
+    assert abs(changed["change_timestamp_seconds"] - first_seen) < DAY / 4
 
 
 def test_a_daily_cycle_and_a_ratio_that_changes_tell_nobody_anything(tmp_path: Path) -> None:

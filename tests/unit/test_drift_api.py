@@ -14,6 +14,7 @@ from tests.results import NOW
 from tests.web_results import LEDGER, ask, result
 from tracescore.config import DEFAULT_MEASURES, Config, WebConfig
 from tracescore.config.types import Secret
+from tracescore.drift.releases import Releases
 from tracescore.drift.watch import DriftWatch
 from tracescore.gold.live import LiveAnswers, mark
 from tracescore.interactions import content_switch
@@ -32,6 +33,7 @@ class Rig:
         self.watch = DriftWatch(registry, *args) if watched else None
         self.app = Pages(
             web or WebConfig(), lambda: LEDGER, lambda: NOW, registry, AccessMetrics(registry),
+            releases=Releases(registry, lambda: NOW),
             endpoints={}, targets={}, switch=content_switch, changes=self.watch,
         )  # fmt: skip
 
@@ -152,8 +154,8 @@ async def test_the_page_shows_changes_of_the_service_that_was_chosen() -> None:
     await rig.app.export(other)
     await rig.watch.export(other)
     everything, shop = [(await ask(rig.app, "/", query)).body for query in ("", "service=shop")]
-    assert everything.count("Releases by first") == 2
-    assert shop.count("Releases by first") == 1
+    assert everything.count("A new release is held") == 2
+    assert shop.count("A new release is held") == 1
     assert "<b>bank" not in everything
 
 
@@ -170,8 +172,10 @@ async def test_a_gold_run_of_another_process_learns_how_many_of_its_answers_came
 ) -> None:
     live = LiveAnswers()
     live.add(["yes"])
+    registry = CollectorRegistry()
     page = Pages(
-        WebConfig(), lambda: LEDGER, lambda: NOW, CollectorRegistry(), AccessMetrics(CollectorRegistry()),
+        WebConfig(), lambda: LEDGER, lambda: NOW, registry, AccessMetrics(registry),
+        releases=Releases(registry, lambda: NOW),
         endpoints={}, targets={}, switch=content_switch, live=live.count,
     )  # fmt: skip
     answered = await ask(page, "/api/gold", method="POST", body=json.dumps(body).encode(), **OURS)

@@ -117,7 +117,7 @@ EDITS = {
     "ledger.read: not a number": (lambda t: t["ledger"]["read"].update(complete=float("nan")), 1),
     "ledger.ended: true for a count": (lambda t: t["ledger"]["ended"][0].__setitem__(3, True), 1),
     "prometheus: a list": (lambda t: t.update(prometheus=[]), 1),
-    "prometheus.series: without sums": (lambda t: t["prometheus"]["series"][0].update(sums={}), 1),
+    "prometheus.series: without sums": (lambda t: t["prometheus"]["table"]["series"][0].update(sums={}), 1),
     "prometheus.counters: too few": (lambda t: t["prometheus"].update(counters=[{}]), 1),
     "prometheus.counters: below 0": (lambda t: t["prometheus"]["counters"][0].update(completeness=-1), 1),
     "drift: empty": (lambda t: t.update(drift={}), 1),

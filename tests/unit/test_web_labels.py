@@ -16,6 +16,7 @@ from tracescore.calibration.labelling import Labelling
 from tracescore.config import WebConfig
 from tracescore.config.drift import LabelsConfig
 from tracescore.config.types import Secret
+from tracescore.drift.releases import Releases
 from tracescore.interactions import content_switch
 from tracescore.model import Item, Score
 from tracescore.net.access import AccessMetrics
@@ -33,6 +34,7 @@ class Rig:
         self.labels.open()
         self.app = Pages(
             web or WebConfig(), lambda: LEDGER, lambda: NOW, registry, AccessMetrics(registry),
+            releases=Releases(registry, lambda: NOW),
             endpoints={}, targets={}, switch=content_switch, labelling=self.labels if asking else None,
         )  # fmt: skip
 

@@ -89,7 +89,7 @@ def _table(shown: Mapping[str, Any]) -> Iterator[str]:
             learned, reference = (_number(each[key]) for key in ("baseline_ratio", "reference_ratio"))
             yield (
                 f"  {each['detector']:23} {each['against']:9} {each['state']:10} {learned:>7} {reference:>9}  "
-                f"{each['says']}{_change(each)}"
+                f"{each['says']}"
             )
         if any(each["by_block_advised"] for each in service["detectors"]):
             yield "  Scores swing over the day: set `drift.reference: by_block`, then `tracescore baseline reset`"
@@ -126,14 +126,6 @@ def _sentence(service: Mapping[str, Any]) -> str:
     if service["verdict"] != "none":
         said = f"{service['pattern']}, {service['verdict']}. {said} {WANTED}"
     return f"{said} Learned anew since {moment(pause['until'])} ({pause['why']})." if pause else said
-
-
-def _change(detector: Mapping[str, Any]) -> str:
-    """The newest release less the one before, where that is known."""
-    if detector.get("release_change") is None:
-        return ""
-    mean, lower, upper = detector["release_change"]
-    return f" Newest release less the one before: {mean:+.3f} ({lower:+.3f} to {upper:+.3f})."
 
 
 def _number(value: float | None) -> str:

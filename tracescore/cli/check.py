@@ -28,7 +28,11 @@ def check(
     ] = False,
     scores_per_day: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Also print how soon a drop is detected at N scores a day."),
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Also print how soon a drop is detected at N scores a day, and what max_series holds.",
+        ),
     ] = None,
     spool: Annotated[
         Path | None,
@@ -50,6 +54,7 @@ def check(
 
         for line in report(config, scores_per_day):
             typer.echo(line)
+        typer.echo(_capacity(config))
     if spool is not None:
         for line in _measured(config, spool):
             typer.echo(line)
@@ -73,6 +78,24 @@ def _measured(config: Config, spool: Path) -> Iterator[str]:
     family = Family(with_references(config.drift), config.sampling, config.measures)
     family.resume(state.family)
     return measured(config, family)
+
+
+def _capacity(config: Config) -> str:
+    """The line that says what exporters.prometheus.max_series holds."""
+    import time
+
+    from prometheus_client import CollectorRegistry
+
+    from tracescore.exporters.prometheus.exporter import PrometheusExporter
+
+    settings = config.exporters.prometheus
+    exporter = PrometheusExporter(CollectorRegistry(), settings, config.drift, config.sampling, time.time)
+    release, value, releases = exporter.capacity(config.measures)
+    sliced = releases * release // (release + 20 * value)
+    return (
+        f"exporters.prometheus.max_series {settings.max_series:,} holds {releases:,} releases of services, "
+        f"or {sliced:,} with 20 slice values each: a release has {release} series, a slice value {value}"
+    )
 
 
 def _read_files(config: Config) -> str:

@@ -15,6 +15,7 @@ from tracescore.cli.anchors import anchors
 from tracescore.cli.baseline import baseline
 from tracescore.cli.calibrate import calibrate
 from tracescore.cli.check import check
+from tracescore.cli.compare import compare
 from tracescore.cli.demo import demo
 from tracescore.cli.doctor import doctor
 from tracescore.cli.erase import erase
@@ -39,6 +40,7 @@ for command in (
     inspect,
     score,
     agree,
+    compare,
     baseline,
     anchors,
     labels,

@@ -73,7 +73,7 @@ def ask(settings: WebConfig, page: str | None, path: str, body: Mapping[str, Any
     data = None if body is None else json.dumps(body)
     try:
         tls = trusting(settings.tls, known=page is not None) if base.startswith("https:") else None
-        status, content = _answer("POST" if body is not None else "GET", f"{base}{path}", data, headers, tls)
+        status, content = exchange("POST" if body is not None else "GET", f"{base}{path}", data, headers, tls)
         if status == HTTPStatus.OK:
             return json.loads(content)
     except (OSError, ValueError, HTTPException) as error:
@@ -107,9 +107,10 @@ def trusting(settings: TlsConfig | None, *, known: bool) -> ssl.SSLContext:
     return context
 
 
-def _answer(
+def exchange(
     method: str, url: str, body: str | None, headers: Mapping[str, str], tls: ssl.SSLContext | None
 ) -> tuple[int, bytes]:
+    """Status and body of one HTTP exchange. Proxies that the environment names are not used, nor redirects."""
     _, host, path, query, _ = urlsplit(url)
     connection: HTTPConnection
     if tls is None:

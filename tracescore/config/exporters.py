@@ -14,7 +14,9 @@ class PrometheusConfig(ListenerConfig):
     listen: Address = "127.0.0.1:9464"
     """Host and port of `/metrics`, `/-/healthy` and `/-/ready`."""
     max_series: int = Field(default=10_000, ge=100)
-    """Series of scores; tracescore folds label sets beyond that into `other`."""
+    """Series of scores. Every service has an equal share; beyond it old releases give way, and label sets fold into
+    `other`. The default holds twenty-two releases of services with twenty slice values each; `tracescore check
+    --scores-per-day N` says what yours holds. See [releases](releases.md)."""
 
 
 class OtlpExporterConfig(Section):

@@ -5,8 +5,11 @@ from prometheus_client import CollectorRegistry
 from tracescore.config import Config
 from tracescore.drift.anchors import Anchors, Rescore, read_anchors
 from tracescore.drift.references import with_references
+from tracescore.drift.releases import Releases
 from tracescore.drift.watch import DriftWatch, GoldFell
 from tracescore.model import Clock
+
+__all__ = ["Releases", "build_watch"]
 
 
 def build_watch(

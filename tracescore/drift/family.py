@@ -7,7 +7,7 @@ that goes away does not make the others more easily alarmed.
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 
 from tracescore.config import SamplingConfig
@@ -26,7 +26,6 @@ from tracescore.drift.observations import (
 )
 from tracescore.drift.pauses import Pauses, PauseState
 from tracescore.drift.references import given_reference
-from tracescore.drift.releases import Releases, ReleaseState
 from tracescore.drift.scale import Scale, ScaleState, next_scale
 from tracescore.drift.stratum import threshold
 from tracescore.exporters.prometheus.label_values import label_value
@@ -49,11 +48,10 @@ Population = tuple[str, str]
 
 @dataclass(slots=True)
 class Watched:
-    """The detectors of one service, when it was last seen, and its latest releases."""
+    """The detectors of one service, and when it was last seen."""
 
     detectors: dict[DetectorKind, Detector]
     last: float = 0.0
-    releases: Releases = field(default_factory=Releases)
 
     @property
     def is_learning(self) -> bool:
@@ -67,7 +65,6 @@ class WatchedState:
 
     population: Population
     last: float
-    releases: tuple[ReleaseState, ...]
     detectors: tuple[tuple[Name, Against, DetectorState], ...]
 
 
@@ -115,10 +112,8 @@ class Family:
         if watched is None:
             return False
         watched.last = max(watched.last, at)
-        release = label_value(interaction.release)
-        watched.releases.note(release, at)
         told = [
-            Observation(population, kind, at, _stratum(kind, result), score, interaction.weight, release)
+            Observation(population, kind, at, _stratum(kind, result), score, interaction.weight)
             for kind, score in kind_scores(result).items()
             if kind in watched.detectors
         ]
@@ -129,7 +124,6 @@ class Family:
     def _feed(self, each: Observation) -> None:
         of_service = self.watched.get(each.population)
         if of_service is not None and not self.pauses.silent(each.population[0], each.at):
-            of_service.releases.add(each.release, each.kind, each.score, each.weight)
             detector = of_service.detectors[each.kind]
             weights = {"weight": each.weight, "max_weight": self._max_weight}
             detector.take(each.at, each.stratum, each.score, **weights, threshold=self.threshold)
@@ -244,7 +238,6 @@ class Family:
             WatchedState(
                 population,
                 each.last,
-                each.releases.state(),
                 tuple((*kind, detector.state()) for kind, detector in each.detectors.items()),
             )
             for population, each in self.watched.items()
@@ -257,7 +250,6 @@ class Family:
         self.judge, self._most = Scale(*state.epoch) if state.epoch else None, state.most
         for of_service in state.watched:
             watched = self.watched[of_service.population] = Watched(self._fresh(of_service.population), of_service.last)
-            watched.releases.resume(of_service.releases)
             for name, against, saved in of_service.detectors:
                 detector = watched.detectors.get(DetectorKind(name, against))
                 if detector is not None and (saved.target, saved.given) == (detector.target, detector.given):

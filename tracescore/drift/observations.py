@@ -90,7 +90,6 @@ class Observation(NamedTuple):
     stratum: str
     score: float
     weight: float
-    release: str = ""
 
 
 _LONGEST = 6 * 3600.0
@@ -104,14 +103,13 @@ class _Open:
 
     first: float
     last: float
-    release: str
     sums: dict[tuple[DetectorKind, str], tuple[int, float, float]] = field(default_factory=dict)
 
 
 ConversationState = tuple[
-    str, str, str, float, float, str, tuple[tuple[Name, Against, str, PositiveInt, PositiveFloat, float], ...]
+    str, str, str, float, float, tuple[tuple[Name, Against, str, PositiveInt, PositiveFloat, float], ...]
 ]
-"""What is kept of an open conversation: service, environment, its id, first, last, release, and its rows of sums."""
+"""What is kept of an open conversation: service, environment, its id, first, last, and its rows of sums."""
 
 
 class Conversations:
@@ -139,11 +137,11 @@ class Conversations:
                 yield from self._closed(key)
                 known = None
             if known is None:
-                known = self._open[key] = _Open(each.at, each.at, each.release)
+                known = self._open[key] = _Open(each.at, each.at)
             count, weight, total = known.sums.get((each.kind, each.stratum), (0, 0.0, 0.0))
             sums = count + 1, weight + each.weight, total + each.weight * each.score
             known.sums[each.kind, each.stratum] = sums
-            known.last, known.release = max(known.last, each.at), each.release
+            known.last = max(known.last, each.at)
             self._open.move_to_end(key)
         while len(self._open) > _MOST_OPEN:
             yield from self._closed(next(iter(self._open)))
@@ -166,18 +164,18 @@ class Conversations:
         known = self._open.pop(key)
         for (kind, stratum), (count, weight, total) in known.sums.items():
             score = min(1.0, max(0.0, total / weight))
-            yield Observation(key[:2], kind, known.last, stratum, score, weight / count, known.release)
+            yield Observation(key[:2], kind, known.last, stratum, score, weight / count)
 
     def state(self) -> tuple[ConversationState, ...]:
         """What `resume` goes on from."""
         return tuple(
-            (*key, each.first, each.last, each.release, tuple((*of[0], of[1], *sums) for of, sums in each.sums.items()))
+            (*key, each.first, each.last, tuple((*of[0], of[1], *sums) for of, sums in each.sums.items()))
             for key, each in self._open.items()
         )
 
     def resume(self, state: Sequence[ConversationState]) -> None:
         """Goes on from the state of an earlier process."""
-        for service, environment, conversation, first, last, release, rows in state:
+        for service, environment, conversation, first, last, rows in state:
             sums = {(DetectorKind(name, against), stratum): (n, w, s) for name, against, stratum, n, w, s in rows}
-            self._open[service, environment, conversation] = _Open(first, last, release, sums)
+            self._open[service, environment, conversation] = _Open(first, last, sums)
             self._now = max(self._now, last)

@@ -55,11 +55,20 @@ class DriftState(Persisted):
     anchors: AnchorsState | None
 
 
+def _without_releases(plain: dict[str, Any]) -> dict[str, Any]:
+    """Until 0.1.0 services and open conversations knew their releases, which drift/releases.py compares now."""
+    family = plain["family"]
+    for watched in family["watched"]:
+        watched.pop("releases", None)
+    family["conversations"] = [[*row[:5], *row[6:]] for row in family["conversations"]]
+    return plain
+
+
 class DriftWatch(Continuing):
     """See the module."""
 
     name = "drift"
-    codec = StateCodec(DriftState)
+    codec = StateCodec(DriftState, _without_releases)
 
     def __init__(
         self,
@@ -176,7 +185,6 @@ class DriftWatch(Continuing):
         paused = [([service], float(self.family.pauses.running(service))) for service in services]
         about = "1 while a planned change silences the detectors of a service (tracescore baseline pause)."
         yield gauge("tracescore_drift_paused", about, ("service_name",), paused)
-        yield from self._releases()
         moved = [(kind, self.anchors.shift(kind)) for kind in self.family.kinds] if self.anchors else []
         shifts = [([self._judge, *kind], shift.mean) for kind, shift in moved if shift]
         about = "Mean difference of the anchors at their last scoring to what they scored before."
@@ -219,20 +227,6 @@ class DriftWatch(Continuing):
         about = "1 for the pattern that the changes make."
         yield gauge("tracescore_drift_diagnosis", about, (*_SERVICE, "pattern"), patterns)
 
-    def _releases(self) -> Iterator[Metric]:
-        about = "of the newest release less that of the one before, at this moment."
-        changes = [
-            (self._labels(population, kind), self.family.watched[population].releases.compared(kind))
-            for population, kind, _ in self.family.chosen(None, None)
-        ]
-        for suffix, limit, field in (
-            ("", "Mean", "difference"),
-            ("_lower", "Lower 95 % limit of the mean", "lower"),
-            ("_upper", "Upper 95 % limit of the mean", "upper"),
-        ):
-            rows = [(labels, getattr(change, field, None)) for labels, change in changes]
-            yield gauge(f"tracescore_drift_release_change{suffix}_ratio", f"{limit} {about}", LABELS, rows)
-
     def show(self) -> dict[str, Any]:
         """Everything as plain data."""
         self._end_pauses()
@@ -253,14 +247,12 @@ class DriftWatch(Continuing):
             "verdict": verdict,
             "pattern": pattern,
             "advice": LEARNING if pattern == "none" and watched.is_learning else ADVICE[pattern],
-            "releases": [{"release": name, "first_seen": at} for name, at in watched.releases.first_seen.items()],
             "detectors": [self._detector(population, kind, each) for kind, each in watched.detectors.items()],
         }
 
     def _detector(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, Any]:
         figures = self._figures(population, kind, detector)
         found = difference(detector, figures["change_timestamp_seconds"] or self._clock() - _WEEK)
-        compared = self.family.watched[population].releases.compared(kind)
         swing = kind.against == "baseline" and self._settings.reference == "flat"
         state, drop = self._state(population, figures), self._drop(population, kind)
         return {
@@ -270,7 +262,6 @@ class DriftWatch(Continuing):
             **{name: value for name, value in figures.items() if name not in ("detected", "learning")},
             "difference": found and list(found),
             "learned_at": detector.learned_at,
-            "release_change": compared and list(compared),
             "by_block_advised": swing and detector.swing > 2 * self._settings.tolerance,
             "drop": drop and drop._asdict(),
             "says": words.says(state, kind, detector, drop, self._settings, self._clock()),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tracescore.formulas import mean_and_variance
 
-_LEAST = 20
+LEAST = 20
 """Effective scores below which nothing is said of their mean."""
 
 
@@ -31,8 +31,13 @@ class WeightedSums(NamedTuple):
         return WeightedSums(*map(sum, zip(self, other, strict=True)))
 
     @property
+    def effective_count(self) -> float:
+        """As many equally weighted scores say as much; 0 without any."""
+        return self.weight**2 / self.weight_squared if self.weight_squared > 0 else 0.0
+
+    @property
     def mean_and_variance(self) -> tuple[float, float] | None:
         """Of the mean; None where too few scores are behind it."""
-        if self.weight <= 0 or self.weight_squared <= 0 or self.weight**2 < _LEAST * self.weight_squared:
+        if self.weight <= 0 or self.effective_count < LEAST:
             return None
         return mean_and_variance(*self)

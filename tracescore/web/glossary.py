@@ -104,6 +104,11 @@ STATE_OF_CHANGE: Mapping[str, str] = {
     "paused": "silent during a planned change",
 }
 
+TRAFFIC_MEANINGS: Mapping[str, str] = {
+    "side_by_side": "side by side, hour by hour",
+    "adjacent": "one after the other",
+}
+
 VERDICT_MEANINGS: Mapping[str, str] = {
     "none": "",
     "pending": "tracescore is scoring the anchors again to see whether the judge moved.",

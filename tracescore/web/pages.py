@@ -3,6 +3,7 @@
 GET  /                          the ledger, the scores of each measure, the lowest ones, the latest ones
 GET  /interactions/{trace_id}   the evidence behind the scores of one trace
 GET  /interactions/{trace_id}/trace.json  .../expected.json   the trace as files that tests/captures reads
+GET  /releases                  two releases of a service, compared
 GET  /gold                      the runs of the gold set, and the items that changed sides
 POST /pause                     silences the detectors of a service during a planned change, or ends that
 POST /login                     the token by a form (GET /login?token=... by a link); begins a session
@@ -11,6 +12,7 @@ GET  /style.css  /icon.svg
 GET  /labels                    the next answer that people are asked to label; POST /labels: what they say
 GET  /api/labels                all labels and the sums of what nobody labelled, for `tracescore labels`
 GET  /api/baseline  /api/anchors   for `tracescore baseline` and `tracescore anchors`
+GET  /api/releases              for `tracescore compare`
 POST /api/gold                  for `tracescore gold run` and `check --probe`: what of these answers came as live
 GET  /api/spool                 for `tracescore spool`
 POST /api/baseline  /api/erase  /api/spool   for operators
@@ -28,12 +30,13 @@ from prometheus_client import CollectorRegistry, Counter
 from tracescore import logs
 from tracescore.calibration.labelling import Labelling
 from tracescore.config import WebConfig
+from tracescore.drift.releases import Releases
 from tracescore.drift.watch import DriftWatch
 from tracescore.model import Clock, Measure, Result
 from tracescore.net.access import AccessMetrics
 from tracescore.net.asgi import Receive, Response, Scope, Send, respond
 from tracescore.pipeline.ledger import Snapshot
-from tracescore.web import api, labels, views
+from tracescore.web import api, labels, releases, views
 from tracescore.web.guard import Guard, Visitor, audit
 from tracescore.web.messages import LARGEST_BODY, Request, html, only_known
 from tracescore.web.recent import Recent
@@ -65,13 +68,13 @@ SAFETY = (
 class Pages:
     """Keeps the last results and shows them.
 
-    `ledger` gives the counts at the moment of asking; `endpoints` maps the values of OTEL_EXPORTER_OTLP_PROTOCOL
-    to the URLs we receive at; `targets` are the scores below which a number is marked; `switch` names, for a
-    convention and an instrumentation, the settings that make it record content; `changes` is what watches for changes,
-    `labelling` what asks people for labels, if anything does; `gold` tells of the gold set, if there is one; `live`
-    counts the answers that came in live traces lately; results leave the page after `age` seconds; `kept` gives what
-    can look into the spool, copy it, and erase; `saving` keeps the traces that can be saved; `estimating` is for
-    `views.Estimating`.
+    `ledger` gives the counts at the moment of asking, `releases` what those scored; `endpoints` maps the values of
+    OTEL_EXPORTER_OTLP_PROTOCOL to the URLs we receive at; `targets` are the scores below which a number is marked;
+    `switch` names, for a convention and an instrumentation, the settings that make it record content; `changes` is
+    what watches for changes, `labelling` what asks people for labels, if anything does; `gold` tells of the gold set,
+    if there is one; `live` counts the answers that came in live traces lately; results leave the page after `age`
+    seconds; `kept` gives what can look into the spool, copy it, and erase; `saving` keeps the traces that can be saved;
+    `estimating` is for `views.Estimating`.
     Raises UsageError when the token cannot be read.
     """
 
@@ -83,6 +86,7 @@ class Pages:
         registry: CollectorRegistry,
         access: AccessMetrics,
         *,
+        releases: Releases,
         endpoints: Mapping[str, str],
         targets: Mapping[Measure, float],
         switch: Callable[[str, str], str],
@@ -100,6 +104,7 @@ class Pages:
         self._keep = settings.keep
         self._ledger = ledger
         self._clock = clock
+        self._releases = releases
         self._endpoints = endpoints
         self._targets = targets
         self._switch = switch
@@ -158,6 +163,8 @@ class Pages:
             return await self._logout(request, visitor)
         if request.path in api.PATHS:
             return await api.answer(request, visitor, self._asked)
+        if request.path == releases.API:
+            return releases.answer(self._releases, request.query)
         if request.path in labels.PATHS:
             return await self._label(request, visitor)
         if request.path == PAUSE_PATH and request.method == "POST":
@@ -168,6 +175,8 @@ class Pages:
             return html(200, page("gold.html", **self._gold()))
         if self._saving is not None and (saved := self._saving.answer(request.path)) is not None:
             return saved
+        if request.path == releases.PATH:
+            return self._compare(request.query)
         return self._trace(request.path)
 
     def _overview(self, query: str, visitor: Visitor) -> Response:
@@ -184,11 +193,18 @@ class Pages:
             "endpoints": self._endpoints,
             "targets": self._targets,
             "switches": [(told or convention, self._switch(convention, told)) for convention, told in silent],
+            "releases": releases.overview(self._releases, chosen.service),
             "changes": self._changes.show() if self._changes else None,
             "labels_waiting": self._labels.waiting if visitor.may("labeller") else 0,
             "visitor": visitor,
         }
         return html(200, page("overview.html", **values, **about))
+
+    def _compare(self, query: str) -> Response:
+        try:
+            return html(200, page("releases.html", **releases.chosen(self._releases, query)))
+        except ValueError as error:
+            return _message(400, "This cannot be shown", f"{error}.")
 
     def _trace(self, path: str) -> Response:
         match = TRACE_PATH.fullmatch(path)

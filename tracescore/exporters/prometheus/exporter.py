@@ -3,9 +3,10 @@
 Gauges say how things stand in this process; sums and histograms add up over replicas and over any window.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
 from prometheus_client.core import Exemplar, HistogramMetricFamily
@@ -15,10 +16,12 @@ from pydantic import NonNegativeFloat
 from tracescore.config import PrometheusConfig, SamplingConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.exporters.kinds import Continuing
+from tracescore.exporters.prometheus.conversations import OpenConversations, OpenConversationState
 from tracescore.exporters.prometheus.families import counter, from_zero, gauge
 from tracescore.exporters.prometheus.histogram import Buckets
 from tracescore.exporters.prometheus.label_values import label_value
-from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series, SeriesState, SeriesTable
+from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series
+from tracescore.exporters.prometheus.table import SeriesTable, TableState
 from tracescore.exporters.prometheus.window import Window, late
 from tracescore.model import LIVE_MEASURES, Clock, Evaluation, Measure, Result, Score, Unscored
 from tracescore.spool.state import Persisted, StateCodec
@@ -46,16 +49,35 @@ _GAUGES: dict[str, tuple[str, str]] = {
 """Suffix of the metric -> (field of the estimate, help)."""
 
 
+class Capacity(NamedTuple):
+    """Series of one release of a service, of each value of a slice of it, and how many such releases there is room for.
+
+    Without any slice; faithfulness to a rendered prompt, and another judge, are further series.
+    """
+
+    release: int
+    slice_value: int
+    releases: int
+
+
 _Counts = dict[str, NonNegativeFloat]
 """What a counter of one label shows, by the value of the label."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrometheusState(Persisted):
-    """What is kept: all series, and the counters of late, displaced and folded scores."""
+    """What is kept: all series, the counters of late, displaced and folded scores, and open conversations."""
 
-    series: tuple[SeriesState, ...]
+    table: TableState
     counters: tuple[_Counts, _Counts, _Counts]
+    conversations: tuple[OpenConversationState, ...]
+
+
+def _of_scores_alone(plain: dict[str, Any]) -> dict[str, Any]:
+    """Until 0.1.0 releases had no age, and the squared sums were over scores: no conversation was known."""
+    releases = dict.fromkeys(tuple(each["labels"][1:4]) for each in plain["series"] if not each["folded"])
+    table = {"series": plain["series"], "releases": list(releases), "gone": [], "turns": []}
+    return {"table": table, "counters": plain["counters"], "conversations": []}
 
 
 class PrometheusExporter(Continuing):
@@ -66,7 +88,7 @@ class PrometheusExporter(Continuing):
     """
 
     name = "prometheus"
-    codec = StateCodec(PrometheusState)
+    codec = StateCodec(PrometheusState, _of_scores_alone)
 
     def __init__(
         self,
@@ -80,6 +102,8 @@ class PrometheusExporter(Continuing):
         self._max_weight = sampling.largest_weight
         reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in LIVE_MEASURES)
         self._table = SeriesTable(settings.max_series, reserve, drift.window)
+        self._named = max(0, settings.max_series - reserve)
+        self._conversations = OpenConversations()
         about = "Scores of interactions older than drift.window, which no other score metric counts."
         self._late = from_zero(registry, "tracescore_drift_late_scores", about, "measure", LIVE_MEASURES)
         about = "Evaluations that left a window early because it was full."
@@ -112,14 +136,15 @@ class PrometheusExporter(Continuing):
     def state(self) -> PrometheusState:
         """What the counters and histograms show."""
         late, displaced, folded = map(_counts, self._counters())
-        return PrometheusState(self._table.state(), (late, displaced, folded))
+        return PrometheusState(self._table.state(), (late, displaced, folded), self._conversations.state())
 
     def resume(self, state: PrometheusState) -> None:
         """Goes on from the figures of an earlier process; the windows are filled by `refill`."""
         makers: dict[str, Make] = {}
         for measure in LIVE_MEASURES:
             makers |= {measure: partial(self._series, measure), _by_slice(measure): partial(self._slice, measure)}
-        self._table.resume(state.series, makers.get)
+        self._table.resume(state.table, makers.get)
+        self._conversations.resume(state.conversations)
         for shown, counts in zip(self._counters(), state.counters, strict=True):
             for value, count in counts.items():
                 shown.labels(value).inc(count)
@@ -137,9 +162,9 @@ class PrometheusExporter(Continuing):
         return self._late, self._displaced, self._folded
 
     def collect(self) -> Iterator[Metric]:
-        """All families, those of one measure at one moment; called by the registry."""
+        """All families; called by the registry."""
         for measure in LIVE_MEASURES:
-            yield from list(self._families(measure))  # before anybody else's turn
+            yield from self._families(measure)
 
     def _take(self, result: Result, evaluation: Evaluation) -> None:
         """One evaluation into the window and, with a score, into the sums. What was skipped could never count."""
@@ -151,7 +176,7 @@ class PrometheusExporter(Continuing):
             return
         labels = _labels(result, measure)
         make = partial(self._series, measure)
-        series = self._table.get(measure, labels, self._cost(measure), make, result.finished)
+        series = self._table.get(measure, labels, make, result.finished)
         self._folded.labels(measure).inc(scored and series.labels != labels)
         if series.live and _observe(series.live.window, result, evaluation):
             self._displaced.labels(measure).inc()
@@ -162,15 +187,26 @@ class PrometheusExporter(Continuing):
 
     def _count(self, series: Series, result: Result, score: Score) -> None:
         interaction, measure = result.interaction, score.measure
-        series.add(interaction.weight, score.value)
+        self._add(series, measure, result, score)
         if series.live:
             series.live.buckets.observe(score.value, _exemplar(result, score))
-        group, cost, make = _by_slice(measure), self._slice_cost(measure), partial(self._slice, measure)
+        group, make = _by_slice(measure), partial(self._slice, measure)
         for key, value in {**interaction.slices, **_windows(score)}.items():
             labels = (*series.labels, label_value(key), label_value(value))
-            sums = self._table.get(group, labels, cost, make, result.finished)
-            sums.add(interaction.weight, score.value)
+            sums = self._table.get(group, labels, make, result.finished)
+            self._add(sums, group, result, score)
             self._folded.labels(group).inc(sums.labels != labels)
+
+    def _add(self, series: Series, group: str, result: Result, score: Score) -> None:
+        told, of = result.interaction, (group, *series.labels)
+        squares = self._conversations.add(of, told.conversation_id, told.weight, score.value, result.ended)
+        series.add(told.weight, score.value, squares)
+
+    def capacity(self, measures: Sequence[Measure]) -> Capacity:
+        """What `max_series` holds where these measures are scored."""
+        live = [measure for measure in LIVE_MEASURES if measure in measures]
+        release, value = (sum(map(cost, live)) for cost in (self._cost, self._slice_cost))
+        return Capacity(release, value, self._named // release if release else 0)
 
     def _series(self, measure: Measure, labels: tuple[str, ...]) -> Series:
         window = Window(self._drift.window, self._drift.min_count, self._max_weight, self._clock)
@@ -208,9 +244,9 @@ class PrometheusExporter(Continuing):
         yield from self._sums(measure, _by_slice(prefix), [*names, *SLICE_LABELS], slices)
 
     def _sums(self, measure: Measure, prefix: str, names: list[str], all_series: list[Series]) -> Iterator[Metric]:
-        for name, (what, _) in SUMS.items():
+        for name, about in SUMS.items():
             rows = [(series.labels, series.sums[name]) for series in all_series]
-            yield counter(f"{prefix}_{name}", f"Sum of {what} of the scores.", names, rows)
+            yield counter(f"{prefix}_{name}", about, names, rows)
         if measure in self._drift.targets:
             about = f"Sum of weights of the scores below the target of {self._drift.targets[measure]}."
             rows = [(series.labels, series.below_target) for series in all_series]

@@ -1,0 +1,126 @@
+"""Releases compared over all replicas, from the hours that the recording rules of deploy/prometheus keep."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from http.client import HTTPException
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+
+from tracescore.cli.page_client import exchange, trusting
+from tracescore.drift.comparing import ReleaseComparison, compare
+from tracescore.drift.releases import Stream
+from tracescore.drift.report import HOUR, measure_rows
+from tracescore.drift.weighted_sums import WeightedSums
+from tracescore.errors import UsageError
+
+_PAIR = "service:tracescore_release:pair"
+_DEPLOYMENT = ("namespace", "job")
+_RULES = "are the recording rules of deploy/prometheus loaded, and has an hour passed since?"
+
+
+class _Scored(NamedTuple):
+    """What scores can be compared within."""
+
+    deployment: tuple[str, ...]
+    environment: str
+    judge: str
+    fingerprint: str
+    stream: Stream
+
+
+_Hours = dict[int, WeightedSums]
+
+
+def compared(
+    url: str, *, service: str, environment: str | None, before: str | None, release: str | None, hours: int
+) -> dict[str, Any]:
+    """What `tracescore compare` prints, from the Prometheus at `url`. UsageError when it does not answer or know."""
+    where = {"service_name": service} | ({"deployment_environment": environment} if environment else {})
+    if before is None or release is None:
+        labels = _one(_ask(url, "query", query=f"last_over_time({_selector(_PAIR, where)}[10m])"), service)
+        before, release = labels["before"], labels["service_version"]
+    found = [_by_scored(url, where | {"service_version": each}, hours) for each in (release, before)]
+    pairs = {scored: compare(found[0].get(scored, {}), found[1].get(scored, {})) for scored in found[0] | found[1]}
+    chosen = _latest(pairs, service)
+    head = next(iter(chosen), None)
+    return {
+        "service": service,
+        "environment": head.environment if head else environment or "",
+        "of": "all replicas",
+        "judge": head.judge if head else "",
+        "hours": hours,
+        "release": release,
+        "before": before,
+        "measures": measure_rows((scored.stream, each) for scored, each in chosen.items()),
+    }
+
+
+def _latest(pairs: Mapping[_Scored, ReleaseComparison | None], service: str) -> dict[_Scored, ReleaseComparison | None]:
+    """Of each measure, the comparison by the judge that scored last; UsageError where several apps have the name."""
+    places = sorted({(*scored.deployment, scored.environment) for scored in pairs})
+    if len(places) > 1:
+        there_are = "; ".join(" ".join(filter(None, place)) for place in places)
+        raise UsageError(f"{service}: several apps are called that ({there_are}): name the environment")
+    order = sorted(pairs, key=lambda scored: (scored.stream, _until(pairs[scored])))
+    return {scored: pairs[scored] for scored in {scored.stream: scored for scored in order}.values()}
+
+
+def _until(comparison: ReleaseComparison | None) -> int:
+    return comparison.last_hour if comparison else -1
+
+
+def _by_scored(url: str, where: Mapping[str, str], hours: int) -> dict[_Scored, _Hours]:
+    """The sums of every hour of one release, by what they can be compared within."""
+    end = int(time.time() // HOUR) * HOUR
+    window = {"start": str(end - (hours - 1) * HOUR), "end": str(end), "step": str(HOUR)}
+    sums: dict[_Scored, dict[int, dict[str, float]]] = {}
+    for series in _ask(url, "query_range", query=_selector("release:tracescore_scored:hour", where), **window):
+        of_series = sums.setdefault(_scored(series["metric"]), {})
+        for at, value in series["values"]:
+            of_series.setdefault(int(at) // HOUR - 1, {})[series["metric"]["sum"]] = float(value)
+    return {
+        scored: {at: WeightedSums(**row) for at, row in rows.items() if len(row) == len(WeightedSums._fields)}
+        for scored, rows in sums.items()
+    }
+
+
+def _scored(labels: Mapping[str, str]) -> _Scored:
+    deployment = tuple(labels.get(name, "") for name in _DEPLOYMENT)
+    stream = Stream(labels["measure"], labels.get("context_source", ""))  # type: ignore[arg-type]
+    return _Scored(deployment, labels["deployment_environment"], labels["judge"], labels["fingerprint"], stream)
+
+
+def _one(found: Iterable[Mapping[str, Any]], service: str) -> Mapping[str, str]:
+    pairs = [each["metric"] for each in found]
+    if not pairs:
+        raise UsageError(f"{service}: no two releases are known there; {_RULES}")
+    if len({(each["deployment_environment"], each.get("namespace"), each.get("job")) for each in pairs}) > 1:
+        there_are = ", ".join(sorted({each["deployment_environment"] for each in pairs}))
+        raise UsageError(f"{service}: runs in {there_are}: name the environment")
+    chosen: Mapping[str, str] = pairs[0]
+    return chosen
+
+
+def _selector(metric: str, labels: Mapping[str, str]) -> str:
+    return f"{metric}{{{', '.join(f'{name}={json.dumps(value)}' for name, value in labels.items())}}}"
+
+
+def _ask(url: str, path: str, **fields: str) -> list[dict[str, Any]]:
+    """The series that Prometheus answers with; UsageError when it does not."""
+    if not url.startswith(("http://", "https://")):
+        raise UsageError(f"--prometheus: a URL such as http://127.0.0.1:9090 expected; got {url!r}")
+    try:
+        tls = trusting(None, known=True) if url.startswith("https:") else None
+        status, content = exchange("GET", f"{url.rstrip('/')}/api/v1/{path}?{urlencode(fields)}", None, {}, tls)
+        answered = json.loads(content)
+        if status == HTTPStatus.OK:
+            result: list[dict[str, Any]] = answered["data"]["result"]
+            return result
+        reason = answered.get("error", status)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, HTTPException) as error:
+        reason = error
+    raise UsageError(f"{url}: no Prometheus answers there ({reason})")

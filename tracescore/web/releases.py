@@ -1,0 +1,51 @@
+"""Releases against one another: the block of the overview, a page to choose any two, and JSON for `tracescore compare`.
+
+Both addresses take the fields service, environment, before, release and hours, as far as they are wanted.
+"""
+
+from typing import Any
+from urllib.parse import parse_qs, urlencode
+
+from tracescore.drift.family import Population
+from tracescore.drift.releases import WEEK, Releases
+from tracescore.drift.report import of_process, population_of
+from tracescore.net.asgi import Response
+from tracescore.web.messages import as_json, only_known, refused
+
+PATH, API = "/releases", "/api/releases"
+FIELDS = ("service", "environment", "before", "release", "hours")
+
+
+def overview(releases: Releases, service: str | None) -> list[dict[str, Any]]:
+    """The running release of each service against the one before it, where there was one."""
+    shown = (of_process(releases, each, None) for each in releases.services() if service in (None, each[0]))
+    return [each | {"link": link((each["service"], each["environment"]))} for each in shown if each["before"]]
+
+
+def link(population: Population) -> str:
+    """The page on which two releases of a service are chosen."""
+    return f"{PATH}?{urlencode(dict(zip(FIELDS, population, strict=False)), errors='replace')}"
+
+
+def chosen(releases: Releases, query: str) -> dict[str, Any]:
+    """What was asked for; ValueError says what is allowed."""
+    fields = {name: values[0] for name, values in parse_qs(query, max_num_fields=10, errors="replace").items()}
+    only_known(fields, FIELDS.__contains__)
+    if "service" not in fields:
+        raise ValueError("service: the name of one expected")
+    if ("before" in fields) != ("release" in fields):
+        raise ValueError("before and release: two releases expected, or none for the running one and the one before")
+    hours = fields.get("hours", str(WEEK))
+    if not (hours.isascii() and hours.isdigit() and 0 < int(hours[:6]) <= WEEK):
+        raise ValueError(f"hours: 1 to {WEEK} expected; got {hours[:20]!r}")
+    population = population_of(releases, fields["service"], fields.get("environment"))
+    two = (fields["before"], fields["release"]) if "before" in fields else None
+    return of_process(releases, population, two, int(hours))
+
+
+def answer(releases: Releases, query: str) -> Response:
+    """The JSON of `tracescore compare`."""
+    try:
+        return as_json(200, chosen(releases, query))
+    except ValueError as error:
+        return refused(400, str(error))
