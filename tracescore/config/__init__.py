@@ -40,7 +40,7 @@ from tracescore.config.retain import RetainConfig
 from tracescore.config.sampling import DEFAULT_RULE, SamplingConfig, SamplingRuleConfig
 from tracescore.config.spool import SpoolConfig
 from tracescore.config.types import Duration, Section
-from tracescore.config.web import Role, UserConfig, WebConfig
+from tracescore.config.web import UserConfig, UserRole, WebConfig
 from tracescore.model import LiveMeasure
 
 DEFAULT_MEASURES: tuple[LiveMeasure, ...] = ("answer_relevancy", "completeness", "faithfulness")

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from tracescore.config.access import KnownName, TlsConfig
 from tracescore.config.types import Address, Duration, HeaderName, Secret, Section
 
-Role = Literal["reader", "labeller", "operator"]
+UserRole = Literal["reader", "labeller", "operator"]
 """Each may do what those before it may."""
 
 
@@ -16,7 +16,7 @@ class UserConfig(Section):
 
     name: KnownName
     """What the log says of what they change; with `trust_header` what the proxy calls them."""
-    role: Role = "reader"
+    role: UserRole = "reader"
     """`reader` reads, `labeller` also labels answers, `operator` also resets, pins and erases."""
     token: Secret | None = None
     """What they log in with; needed unless a proxy names them."""

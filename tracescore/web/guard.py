@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
 
-from tracescore.config import Role, WebConfig
+from tracescore.config import UserRole, WebConfig
 from tracescore.config.types import host_port, is_loopback
 from tracescore.logs import plain
 from tracescore.net.access import AccessMetrics, Attempts, Tokens, bearer, digest_of
@@ -24,7 +24,7 @@ COOKIE = "tracescore"
 _MOST_SESSIONS = 1_000
 _LOCAL, _TOKEN = "local", "token"
 """Names of whoever asks from this machine where nobody has to say who they are, and of `web.token`."""
-_ROLES: tuple[Role, ...] = get_args(Role)
+_ROLES: tuple[UserRole, ...] = get_args(UserRole)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +32,12 @@ class Visitor:
     """Somebody who may read the page. `form` stands in every form that is made for them; no other site can read it."""
 
     name: str
-    role: Role
+    role: UserRole
     form: str
     session: str = ""
     """The cookie they came with."""
 
-    def may(self, role: Role) -> bool:
+    def may(self, role: UserRole) -> bool:
         """Whether they may do what this role may."""
         return _ROLES.index(self.role) >= _ROLES.index(role)
 
@@ -58,7 +58,7 @@ class Guard:
         kept = {user.name: user.token for user in settings.users if user.token is not None}
         self._users = Tokens(kept, "web.users")
         self._one = Tokens({"token": settings.token} if settings.token else {}, "web")
-        self._roles: dict[str, Role] = {user.name: user.role for user in settings.users}
+        self._roles: dict[str, UserRole] = {user.name: user.role for user in settings.users}
         self._header = settings.trust_header and settings.trust_header.lower()
         self._tls = settings.tls is not None
         self.session = settings.session
@@ -130,7 +130,7 @@ class Guard:
             return None
         return self._known(*owner, name)
 
-    def _owner(self, token: str, address: str) -> tuple[str, Role] | None:
+    def _owner(self, token: str, address: str) -> tuple[str, UserRole] | None:
         """Name and role that a token stands for; None also while none from this address is looked at."""
         if self._attempts.exhausted(address):
             self._access.denied("page", "too_many", address)
@@ -141,13 +141,13 @@ class Guard:
             self._access.denied("page", "wrong_token", address)
         return owner
 
-    def _owner_of(self, digest: bytes) -> tuple[str, Role] | None:
+    def _owner_of(self, digest: bytes) -> tuple[str, UserRole] | None:
         user, one = self._users.owner(digest), self._one.owner(digest)
         if user is not None:
             return user, self._roles[user]
         return None if one is None else (_TOKEN, "operator")
 
-    def _known(self, name: str, role: Role, session: str = "") -> Visitor:
+    def _known(self, name: str, role: UserRole, session: str = "") -> Visitor:
         form = hmac.new(self._key, f"{name}\n{session}".encode(), hashlib.sha256).hexdigest()
         return Visitor(name, role, form, session)
 
