@@ -356,7 +356,7 @@ async def counted(rig: Rig) -> dict[Any, float]:
 
 
 async def test_another_process_goes_on_from_the_totals_and_recent_results_of_one_before() -> None:
-    first, second = Rig(max_series=200), Rig(max_series=150)
+    first, second = Rig(max_series=200), Rig(max_series=200)
     faithful = [Score("faithfulness", 0.7), Unscored("completeness", "judge_timeout"), relevancy(0.4)]
     results = [result(*faithful, number=n, release=f"r{n % 4}", slices={"route": f"/{n}"}) for n in range(8)]
     await first.export(*results, result(relevancy(0.1), ended=NOW - 9000))

@@ -24,7 +24,7 @@ import numpy as np
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.formulas import Vector, clip
 
-Traffic = Literal["side_by_side", "adjacent"]
+SharedTraffic = Literal["side_by_side", "adjacent"]
 """The hours that both releases have scores of, each hour by itself; or all hours that each of them has."""
 CONFIDENT = 1.96
 MADE_UP = 4
@@ -50,7 +50,7 @@ class ReleaseComparison(NamedTuple):
     difference: float
     lower: float
     upper: float
-    traffic: Traffic
+    traffic: SharedTraffic
     release: MeanLimits
     before: MeanLimits
     first_hour: int
@@ -104,7 +104,7 @@ def _balanced(own: Vector, other: Vector) -> WeightedSums:
 
 
 def _difference(
-    release: WeightedSums, before: WeightedSums, traffic: Traffic, hours: Collection[int]
+    release: WeightedSums, before: WeightedSums, traffic: SharedTraffic, hours: Collection[int]
 ) -> ReleaseComparison | None:
     new, old = limits(release), limits(before)
     if new is None or old is None:
