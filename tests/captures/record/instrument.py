@@ -54,8 +54,8 @@ OpenAIInstrumentor().instrument()
 **By hand:** three attributes on a span of your own, and the passages on a span below it. The
 [README](../README.md#score-your-own-app) shows the code.
 
-Nothing appears? Run `tracescore doctor`. To see what tracescore reads from which span and key, save an OTLP request as a
-file and run `tracescore inspect --explain FILE`.
+Nothing appears? Run `tracescore doctor`. To see what tracescore reads from which span and key, save an OTLP request as
+a file and run `tracescore inspect --explain FILE`.
 
 `python -m tests.captures.record.instrument` writes this page from recordings of libraries that ran against a scripted
 model. To record another library or version, see [tests/captures/record](../tests/captures/record).
@@ -70,8 +70,8 @@ The first row that fits applies. An instrumentation without a row follows the [t
 _LIBRARIES = """
 ## Libraries
 
-The columns name the attribute that holds the text in the recording (after `event` or `log`: of an event or a log record).
-"in the prompt" means that no span lists the passages; only the prompt to the model holds them.
+The columns name the attribute that holds the text in the recording (after `event` or `log`: of an event or a log
+record). "in the prompt" means that no span lists the passages; only the prompt to the model holds them.
 
 | recording | ran with | question | answer | passages | settings in the recording |
 |---|---|---|---|---|---|
