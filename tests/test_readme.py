@@ -43,6 +43,10 @@ def test_the_readme_is_at_most_150_lines() -> None:
     assert README.count("\n") <= 150
 
 
+def test_the_glossary_has_at_most_25_words() -> None:
+    assert len(re.findall(r"^\| (?!word )[a-z]", PAGES[Path("docs/glossary.md")], re.MULTILINE)) <= 25
+
+
 @pytest.mark.parametrize(("page", "block"), blocks("yaml"), ids=named)
 def test_every_configuration_gold_set_and_rule_shown_is_valid(page: str, block: str, tmp_path: Path) -> None:
     if block.startswith("- alert:"):

@@ -68,7 +68,7 @@ def test_a_label_given_on_the_page_outlives_the_process_and_reaches_the_commands
     done = run("calibrate", str(file))
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("labelled answers 2") == 3
-    assert "no corrected mean: 2 effective labels; 100 are needed" in done.stdout
+    assert "no corrected mean: 2 effective labels of the 100 needed" in done.stdout
     assert done.stdout.count("verdicts: agree 1.000") == 2
 
 
@@ -87,6 +87,6 @@ def test_check_tells_how_soon_a_change_is_told(tmp_path: Path, judge: OpenAIServ
     file.write_text(settings(tmp_path, judge))
     done = run("check", str(file), "--scores-per-day", "500")
     assert done.returncode == 0, done.stderr
-    assert "at 500 scores a day, once" in done.stdout
+    assert "at 500 scores a day, after" in done.stdout
     assert done.stdout.count("reports a drop of") == 3
     assert not (tmp_path / "labels").exists()

@@ -128,7 +128,7 @@ def test_a_taken_port_ends_the_start_with_one_line(tmp_path: Path, judge: OpenAI
             lines = [line for line in done.stderr.splitlines() if "level=" not in line]
             wrong = f"receiver.{name}.listen: cannot listen on {address}: Address already in use"
             (line,) = lines
-            assert line.startswith(f"tracescore: {wrong}; another tracescore or a collector may be running there")
+            assert line.startswith(f"tracescore: {wrong}; another tracescore or a collector may use it")
 
 
 def test_wrong_settings_are_one_line_each_and_status_2(tmp_path: Path) -> None:

@@ -283,7 +283,7 @@ def test_pinning_needs_a_good_run(place: Place) -> None:
     with rag_service() as app:
         settings = place.settings(place.gold(http(app)))
         first = place.run(settings, "gold", "run", "-c", "FILE", "--compare-with", "PINNED")
-        assert (first.returncode, "this run is part of the reference" in first.stderr) == (0, True)
+        assert (first.returncode, "this run becomes part of the reference" in first.stderr) == (0, True)
         other = place.run(settings, "gold", "pin", "-c", "FILE", "--release", "9")
         pinned = place.run(settings, "gold", "pin", "-c", "FILE")
     assert (other.returncode, other.stderr) == (

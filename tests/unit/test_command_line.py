@@ -102,12 +102,12 @@ def test_a_shell_completes_commands(shell: str) -> None:
 
 def test_options_of_serve_come_before_the_configuration(tmp_path: Path) -> None:
     file = tmp_path / "tracescore.yaml"
-    file.write_text("receiver: {http: {listen: '127.0.0.1:5318'}, max_spans: 7}\nweb: {keep: 9}\n")
+    file.write_text("receiver: {http: {listen: '127.0.0.1:5318'}, max_spans: 7}\nweb: {keep: 9}\nshutdown_grace: 4s\n")
     addresses = {"http": "127.0.0.1:1", "grpc": "127.0.0.1:2", "metrics": "0.0.0.0:3", "page": "127.0.0.1:4"}
     config = configured(file, Overrides(otlp_out="http://tempo:4317", **addresses))
     assert (config.receiver.http.listen, config.receiver.grpc.listen) == ("127.0.0.1:1", "127.0.0.1:2")
     assert (config.exporters.prometheus.listen, config.web.listen) == ("0.0.0.0:3", "127.0.0.1:4")
-    assert (config.receiver.max_spans, config.web.keep) == (7, 9)
+    assert (config.receiver.max_spans, config.web.keep, config.shutdown_grace) == (7, 9, 4.0)
     assert config.exporters.otlp is not None
     assert config.exporters.otlp.protocol == "grpc"
     swapped = configured(None, Overrides(http="127.0.0.1:4317", grpc="127.0.0.1:4318"))

@@ -76,7 +76,7 @@ def test_check_tells_scores_hours_and_cost_at_the_traffic_and_threshold_in_force
         f"the judge costs {scores * each:.2f} to {1.5 * scores * each:.2f}, as judge.price has it"
     )
     assert len(falls) == 3
-    assert f"a spread of {SPREAD}" in assumed
+    assert f"a standard deviation of {SPREAD}" in assumed
     assert "8 detectors" in assumed
 
 

@@ -174,7 +174,7 @@ async def test_an_interaction_shows_the_evidence_behind_each_score() -> None:
         "Hello there",
         "Answer relevancy 0.81 0.81 generated How long can I return items?",
         "Completeness 0.50 1.00 covered What is the return window? within 30 days 0.00 missing Does it cover opened",
-        "strict 0.5",
+        "counting partly covered parts as missing: 0.5",
         "Faithfulness no score unscored: judge_incomplete",
         "it lies within 0.25 to 0.75",
         f"Span {SPAN}",

@@ -89,8 +89,11 @@ def configured(path: Path | None, overrides: Overrides | None = None, *, secrets
 def _with(section: _Section, steps: Sequence[str], value: object) -> _Section:
     """A section of the configuration with one setting changed. ValidationError of pydantic."""
     name, *deeper = steps
-    changed = {name: _with(getattr(section, name), deeper, value) if deeper else value}
-    return type(section).model_validate({each: getattr(section, each) for each in section.model_fields_set} | changed)
+    if deeper:
+        changed = _with(getattr(section, name), deeper, value)
+    else:  # the others were read from a file, and would have to be written again to be validated
+        changed = getattr(type(section).model_validate({name: value}), name)
+    return section.model_copy(update={name: changed})
 
 
 def lines_of(file: Path) -> list[bytes]:
@@ -98,7 +101,7 @@ def lines_of(file: Path) -> list[bytes]:
     try:
         return file.read_bytes().splitlines()
     except OSError as error:
-        raise UsageError(f"{file}: cannot read it: {error.strerror}") from None
+        raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def print_json(row: object) -> None:

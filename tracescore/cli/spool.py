@@ -17,12 +17,12 @@ from tracescore.errors import UsageError
 if TYPE_CHECKING:
     from tracescore.config import Config
 
-spool = typer.Typer(help="Looks into the spool and copies it, while the service runs.", no_args_is_help=True)
+spool = typer.Typer(help="Look into the spool and copy it while the service runs.", no_args_is_help=True)
 
 
 @spool.command()
 def stats(*, config: ConfigPath = None, page: PageUrl = None) -> None:
-    """Prints what is in the spool, as JSON."""
+    """Print what is in the spool, as JSON."""
     settings = configured(config)
     print_json(_stats_of_file(_path(settings)) if _is_free(settings) else ask(settings.web, page, "/api/spool"))
 
@@ -34,14 +34,14 @@ def backup(
     config: ConfigPath = None,
     page: PageUrl = None,
 ) -> None:
-    """Copies the spool to a file that can be restored by naming it as spool.path; it holds your users' texts."""
+    """Copy the spool to a file, which spool.path restores by naming it; it holds your users' texts."""
     _copy(configured(config), page, to)
     typer.echo(f"{to}: a copy of the spool")
 
 
 @spool.command()
 def export(*, config: ConfigPath = None, page: PageUrl = None) -> None:
-    """Prints every result that the spool holds, one line of JSON each, with the texts that are still there."""
+    """Print every result in the spool, one JSON line each, with the texts that are still there."""
     from tracescore.net.wire import dumps_utf8
     from tracescore.spool import look
 

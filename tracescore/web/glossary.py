@@ -96,6 +96,13 @@ LABEL_MEANINGS: Mapping[str, str] = {
     "blank": "the answer is blank and scores 0",
 }
 
+DETAIL_NAMES: Mapping[str, str] = {
+    "strict": "counting partly covered parts as missing",
+    "windows": "windows of evidence",
+    "uncovered": "sentences without a claim",
+    "contradicted": "contradicted claims",
+}
+
 STATE_OF_CHANGE: Mapping[str, str] = {
     "learning": "tracescore still learns what is normal and reports no drop yet",
     "steady": "no sign of a drop",

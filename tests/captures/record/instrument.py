@@ -14,17 +14,55 @@ PAGE = CAPTURES.parent.parent / "docs/instrument.md"
 _HEAD = """\
 # Instrumenting your app
 
-tracescore reads what your instrumentation records. Send its OTLP export to tracescore (`OTEL_EXPORTER_OTLP_ENDPOINT`),
-and see with `tracescore inspect --explain` what is read out of it. Nothing can be scored that was not recorded: the
-first table names the settings that record questions, answers and passages.
+tracescore scores what your instrumentation records. Nothing recorded, nothing scored: most instrumentations leave texts
+out until a setting turns them on.
 
-Everything below was recorded by running the library against a scripted model, and
-`python -m tests.captures.record.instrument` writes this page from the recordings. To record another library or version,
-see [tests/captures/record](../tests/captures/record).
+## Three ways to start
+
+Start `tracescore serve`, run your app in one of these ways, ask it a question, and open <http://127.0.0.1:9465>.
+
+**The official OpenTelemetry instrumentation**, here of OpenAI, without a change to your code:
+
+```sh
+pip install opentelemetry-distro opentelemetry-exporter-otlp opentelemetry-instrumentation-openai-v2
+export OTEL_SERVICE_NAME=shop OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=true
+export OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf
+opentelemetry-instrument python your_app.py
+```
+
+**OpenInference**, which records texts by default. There is a package for each of LangChain, LlamaIndex, OpenAI, DSPy,
+Haystack and others; for OpenAI:
+
+```sh
+pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http openinference-instrumentation-openai
+export OTEL_SERVICE_NAME=shop OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318
+```
+
+```py
+from openinference.instrumentation.openai import OpenAIInstrumentor
+from opentelemetry import trace
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+provider = TracerProvider()
+provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+trace.set_tracer_provider(provider)
+OpenAIInstrumentor().instrument()
+```
+
+**By hand:** three attributes on a span of your own, and the passages on a span below it. The
+[README](../README.md#score-your-own-app) shows the code.
+
+Nothing appears? Run `tracescore doctor`. To see what tracescore reads from which span and key, save an OTLP request as
+a file and run `tracescore inspect --explain FILE`.
+
+`python -m tests.captures.record.instrument` writes this page from recordings of libraries that ran against a scripted
+model. To record another library or version, see [tests/captures/record](../tests/captures/record).
 
 ## Settings that record content
 
-The first row that fits counts. An instrumentation without a row follows the [table of conventions](conventions.md).
+The first row that fits applies. An instrumentation without a row follows the [table of conventions](conventions.md).
 
 | instrumentation scope | versions | settings |
 |---|---|---|
@@ -32,8 +70,8 @@ The first row that fits counts. An instrumentation without a row follows the [ta
 _LIBRARIES = """
 ## Libraries
 
-Question, answer and passages: the attribute (`event` or `log` before it: of an event or a log record) that holds the
-text in the recording. "in the prompt" means that no span lists the passages, only the prompt to the model holds them.
+The columns name the attribute that holds the text in the recording (after `event` or `log`: of an event or a log
+record). "in the prompt" means that no span lists the passages; only the prompt to the model holds them.
 
 | recording | ran with | question | answer | passages | settings in the recording |
 |---|---|---|---|---|---|
