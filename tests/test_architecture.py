@@ -26,6 +26,7 @@ GROUND: dict[str, set[str]] = {
 
 STAGES: dict[str, set[str]] = {
     "otlp": set(),
+    "datasets": set(),
     "receiver": {"otlp"},
     "assembly": set(),
     "interactions": set(),
@@ -38,12 +39,14 @@ STAGES: dict[str, set[str]] = {
     "spool": set(),
     "drift": {"exporters", "spool"},
     "calibration": {"drift", "exporters", "spool"},
-    "gold": {"drift", "exporters", "spool"},
+    "gold": {"datasets", "drift", "exporters", "spool"},
     "pipeline": {
         *("assembly", "embedder", "evaluators", "exporters", "gold", "interactions", "judge", "otlp"),
         *("redaction", "sampling", "spool"),
     },
     "web": {"calibration", "drift", "exporters", "pipeline"},
+    "scoring": {"datasets", "evaluators", "judge", "pipeline", "redaction"},
+    "testing": {"scoring"},
     "demo": {"service"},
 }
 """What stages, and the places where they meet, import beside the ground; the service and the command line may any."""

@@ -79,7 +79,9 @@ def test_all_defaults_shown_are_the_defaults() -> None:
     assert parse(shown, "docs/configuration.md") == Config()
 
 
-@pytest.mark.parametrize(("page", "block"), blocks("python"), ids=named)
+@pytest.mark.parametrize(
+    ("page", "block"), [each for each in blocks("python") if each[0] != "docs/python.md"], ids=named
+)
 def test_the_spans_shown_are_read_as_a_complete_interaction(page: str, block: str) -> None:
     memory = InMemorySpanExporter()
     names = {"question": "What is it?", "passages": ["It is a thing.", "Or two."], "answer": "A thing."}

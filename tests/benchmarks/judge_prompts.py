@@ -24,11 +24,10 @@ from pathlib import Path
 import numpy as np
 from prometheus_client import CollectorRegistry
 
-from tracescore.cli.options import lines_of
-from tracescore.cli.score_rows import ScoreRow, read_rows
 from tracescore.config import Config, OpenAIJudgeConfig
 from tracescore.config.file import load
 from tracescore.config.judge import PromptFiles, PromptVersion
+from tracescore.datasets.rows import ScoreRow, read_rows
 from tracescore.errors import UsageError
 from tracescore.evaluators import evaluate_all
 from tracescore.formulas import gaffke_interval
@@ -68,10 +67,10 @@ def choices(judge: OpenAIJudgeConfig) -> Mapping[str, PromptVersion | PromptFile
     return {"v1": "v1", "v2": "v2", **own}
 
 
-def labelled(lines: Sequence[bytes]) -> list[ScoreRow]:
+def labelled(file: Path) -> list[ScoreRow]:
     """The rows that have labels; UsageError for a broken one."""
     refused: list[UsageError] = []
-    rows = [row for row in read_rows(lines, refused.append) if row.given.get("labels")]
+    rows = [row for row in read_rows(file, refused.append) if row.given.get("labels")]
     if refused:
         raise refused[0]
     return rows
@@ -136,7 +135,7 @@ def main() -> None:
     parser.add_argument("rows", type=Path)
     parser.add_argument("--limit", type=int, help="rows")
     options = parser.parse_args()
-    rows = labelled(lines_of(options.rows))[: options.limit]
+    rows = labelled(options.rows)[: options.limit]
     for line in asyncio.run(compared(load(options.config), rows)):
         print(line)
 

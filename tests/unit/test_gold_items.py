@@ -167,8 +167,12 @@ OK = '{"question": "q", "reference": "r"}'
         ("set.csv", "question,reference\nq,r,s\n", ["2: 2 cells expected, as in the header; got 3"]),
         ("set.csv", "question,reference,question\n", ["1: question: two columns of that name"]),
         ("set.csv", 'question,reference\n"q,r\n', ["2: is not CSV: unexpected end of data"]),
-        ("set.csv", "question,reference\nq,\n", ["2: reference: text expected; got a blank one"]),
-        ("set.txt", "", ["1: a name ending in .yaml, .jsonl or .csv expected; got 'set.txt'"]),
+        ("set.csv", "question,reference\nq,\n", ["2: reference: text expected; got nothing"]),
+        ("set.csv", "user_input;refrence\nq;r\n", [
+            "2: reference: required, but not set",
+            "2: refrence: unknown key; did you mean 'reference'?",
+        ]),
+        ("set.txt", "", ["1: a name ending in .yaml, .jsonl, .json, .csv or .parquet expected; got 'set.txt'"]),
     ],
 )  # fmt: skip
 def test_everything_that_is_wrong_is_said_with_its_line(

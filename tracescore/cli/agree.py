@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tracescore import logs
-from tracescore.cli.options import AsJson, configured, lines_of, print_json
+from tracescore.cli.options import AsJson, configured, print_json
 from tracescore.cli.running import run_async
-from tracescore.cli.score_rows import read_rows
 from tracescore.errors import JudgeError, UsageError
 from tracescore.model import Interaction, Result, Score
 from tracescore.runtime import gather
@@ -32,18 +31,20 @@ _CONFIGS = "Configuration with a judge; give two for two judges."
 
 
 def agree(
-    file: Annotated[Path, typer.Argument(metavar="FILE.jsonl", help="Rows as for `tracescore score`.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="Rows as for `tracescore score`.")],
     configs: Annotated[list[Path], typer.Option("--config", "-c", metavar="FILE", help=_CONFIGS)],
     *,
     repeat: Annotated[int, typer.Option("--repeat", metavar="K", min=1, help="Ask one judge K times.")] = 1,
     json: AsJson = False,
 ) -> None:
     """Compare two judges on the same rows, by verdict and by mean, or one judge with itself."""
+    from tracescore.datasets.rows import read_rows
+
     logs.to_stderr(logging.WARNING)
     if (len(configs), repeat > 1) not in {(2, False), (1, True)}:
         raise UsageError("agree: give two judges (-c A -c B), or one and --repeat K with K of 2 or more")
     refused: list[UsageError] = []
-    rows = [row.interaction for row in read_rows(lines_of(file), refused.append)]
+    rows = [row.interaction for row in read_rows(file, refused.append)]
     if refused:
         raise UsageError(f"{file}: {refused[0]}")
     settings = [configured(path) for path in configs]

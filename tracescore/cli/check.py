@@ -116,7 +116,8 @@ def _read_files(config: Config) -> str:
         return ""
     from tracescore.gold.items import load
 
-    return f", gold set {load(Path(config.gold.set), config.gold.name).name}"
+    gold_set = load(Path(config.gold.set), config.gold.name)
+    return f", gold set {gold_set.name}{f' ({gold_set.keys})' if gold_set.keys else ''}"
 
 
 async def _probe(config: Config, failures: list[str]) -> None:

@@ -1,14 +1,10 @@
-"""What a run of `tracescore score` says on standard error: what it will cost, and what came out."""
+"""What a run of `tracescore score` says on standard error beforehand: what it will cost."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from tracescore.formulas import gaffke_interval
 from tracescore.model import Interaction, Measure
 
 if TYPE_CHECKING:
@@ -43,35 +39,3 @@ def estimate(interactions: Sequence[Interaction], rows: int, measures: Sequence[
 def _tokens(interaction: Interaction) -> int:
     texts = (interaction.question or "", interaction.answer or "", interaction.reference or "", *interaction.contexts)
     return sum(len(text) for text in texts) // 4
-
-
-class Means:
-    """Collects scores by measure, for the table at the end."""
-
-    def __init__(self) -> None:
-        self._values: dict[str, list[float]] = {}
-        self._reasons: dict[str, Counter[str]] = {}
-
-    def add(self, scores: Mapping[str, Mapping[str, Any]]) -> None:
-        """The scores of one row as they are printed."""
-        for measure, score in scores.items():
-            values, reasons = self._values.setdefault(measure, []), self._reasons.setdefault(measure, Counter())
-            if score["value"] is None:
-                reasons[score["reason"]] += 1
-            else:
-                values.append(score["value"])
-
-    def table(self) -> Iterator[str]:
-        """A line per measure: mean, 95 % interval, how many, and why others have no score."""
-        for measure, values in self._values.items():
-            mean = "-"
-            if values:
-                lower, upper = gaffke_interval(values, np.ones(len(values)), 1.0)
-                mean = f"{np.mean(values):.3f}  [{lower:.3f}, {upper:.3f}]"
-            why = _counted(self._reasons[measure].most_common())
-            yield f"{measure:20} {mean:24} of {len(values)}{why}"
-
-
-def _counted(reasons: Iterable[tuple[str, int]]) -> str:
-    told = ", ".join(f"{count} {reason}" for reason, count in reasons)
-    return f"; without a score: {told}" if told else ""

@@ -131,7 +131,7 @@ class GoldConfig(Section):
     """Questions with known answers that tracescore asks your app on a schedule. See [gold](gold.md)."""
 
     set: str = Field(min_length=1)
-    """The file of questions and references: YAML, JSONL or CSV."""
+    """The file of questions and references: YAML, JSONL, JSON, CSV or Parquet."""
     name: str | None = Field(default=None, min_length=1, max_length=64)
     """The label `gold_set`; without it the name of the file."""
     target: GoldTargetConfig

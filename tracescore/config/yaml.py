@@ -60,14 +60,19 @@ def text_of(path: Path) -> str:
         raise ConfigError([f"{path}: cannot be read: {error.strerror}"]) from None
 
 
-def text_within(path: Path, largest: int) -> str:
-    """The text of a file of at most `largest` bytes, whole MiB; OSError, and ConfigError for more or for no UTF-8."""
+def bytes_within(path: Path, largest: int) -> bytes:
+    """What is in a file of at most `largest` bytes, whole MiB; OSError, and ConfigError for more."""
     with path.open("rb") as file:
         content = file.read(largest + 1)
     if len(content) > largest:
         raise ConfigError([f"{path}: at most {largest // 2**20} MiB expected; is this the right file?"])
+    return content
+
+
+def text_within(path: Path, largest: int) -> str:
+    """The text of a file of at most `largest` bytes, whole MiB; OSError, and ConfigError for more or for no UTF-8."""
     try:
-        return content.decode("utf-8-sig")
+        return bytes_within(path, largest).decode("utf-8-sig")
     except UnicodeDecodeError:
         raise ConfigError([f"{path}: is not UTF-8 text"]) from None
 

@@ -1,25 +1,27 @@
-"""The file of a gold set (YAML, JSONL or CSV) -> its items, or a `ConfigError` that lists every problem with its line.
+"""The file of a gold set -> its items, or a `ConfigError` that lists every problem with its line.
 
-Read once as rows of plain values with the line each began on, and validated then by one set of rules for all
-three formats. In YAML every scalar is text: `reference: No` is the answer "No".
+Read once as rows of plain values with the line each began on (YAML here, the other formats in datasets/files.py), and
+validated then by one set of rules for all. In YAML every scalar is text: `reference: No` is the answer "No". The keys
+of other tools are read by the table of datasets/keys.py.
 """
 
-import csv
 import difflib
 import hashlib
-import io
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from tracescore.config.yaml import problem_of, text_within, weigh
-from tracescore.errors import ConfigError
+from tracescore.config.yaml import bytes_within, problem_of, text_within, weigh
+from tracescore.datasets import files
+from tracescore.datasets.case import conversation
+from tracescore.datasets.files import Problems, Row
+from tracescore.datasets.keys import LANGSMITH, find, misspelt, taken
+from tracescore.errors import ConfigError, UsageError
 from tracescore.model import Message
 
 KEYS = ("id", "question", "reference", "tags", "required", "contexts", "history", "weight")
@@ -33,10 +35,6 @@ _LONGEST_ID = 128
 _LARGEST_WEIGHT = 1e6
 """Squares of weights are added up."""
 
-Row = tuple[int, object]
-"""The line a row begins on, and what stands there."""
-Read = Callable[[str, list[tuple[int, str]]], Iterator[Row]]
-"""A text and where problems go, by line -> its rows."""
 Complain = Callable[[str], None]
 
 
@@ -60,28 +58,32 @@ class GoldItem:
 
 @dataclass(frozen=True, slots=True)
 class GoldSet:
-    """The items of a file in its order. `hash` changes with whatever could change a score."""
+    """The items of a file in its order. `hash` changes with whatever could change a score.
+
+    `keys` says which keys of another tool were read.
+    """
 
     name: str
     items: tuple[GoldItem, ...]
     hash: str
+    keys: str = ""
 
 
 def load(path: Path, name: str | None = None) -> GoldSet:
     """The gold set in `path`, called `name` or else as the file; ConfigError lists everything that is wrong with it."""
     try:
-        text = text_within(path, LARGEST)
+        problems: Problems = []
+        rows = list(_rows(path, problems))
     except OSError as error:
         raise ConfigError([f"gold.set: {path} cannot be read from {Path.cwd()}: {error.strerror}"]) from None
-    problems: list[tuple[int, str]] = []
-    items = _items(_rows(text, path, problems), problems)
+    items = _items(rows, problems)
     if not items and not problems:
         problems.append((1, "no items; at least one with question and reference expected"))
     if problems:
         raise ConfigError([f"{path}:{line}: {what}" for line, what in sorted(problems)])
-    return GoldSet(
-        name or path.stem, tuple(items), _hash([mark_of(item) for item in sorted(items, key=lambda item: item.id)])
-    )
+    marks = [mark_of(item) for item in sorted(items, key=lambda item: item.id)]
+    keys = taken((row for _, row in rows if isinstance(row, Mapping)), ("question", "reference"))
+    return GoldSet(name or path.stem, tuple(items), _hash(marks), keys)
 
 
 def mark_of(item: GoldItem) -> str:
@@ -97,23 +99,20 @@ def _hash(content: object) -> str:
 # ---------------------------------------------------------------- formats
 
 
-def _rows(text: str, path: Path, problems: list[tuple[int, str]]) -> Iterator[Row]:
-    yaml_rows = partial(_yaml_rows, str(path))
-    kinds: dict[str, Read] = {
-        ".yaml": yaml_rows,
-        ".yml": yaml_rows,
-        ".jsonl": _json_rows,
-        ".ndjson": _json_rows,
-        ".csv": _csv_rows,
-    }
-    kind = kinds.get(path.suffix.lower())
-    if kind is None:
-        problems.append((1, f"a name ending in .yaml, .jsonl or .csv expected; got {path.name!r}"))
+def _rows(path: Path, problems: Problems) -> Iterator[Row]:
+    suffix = path.suffix.lower()
+    if suffix in (".yaml", ".yml"):
+        return _yaml_rows(str(path), text_within(path, LARGEST), problems)
+    if suffix not in files.SUFFIXES:
+        problems.append((1, f"a name ending in .yaml, .jsonl, .json, .csv or .parquet expected; got {path.name!r}"))
         return iter(())
-    return kind(text, problems)
+    try:
+        return files.read(bytes_within(path, LARGEST), suffix, problems)
+    except UsageError as error:
+        raise error if isinstance(error, ConfigError) else ConfigError([f"{path}: {error}"]) from None
 
 
-def _yaml_rows(name: str, text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
+def _yaml_rows(name: str, text: str, problems: Problems) -> Iterator[Row]:
     """A list of items, or a mapping with one under `items`."""
     try:
         loader = yaml.BaseLoader(text)
@@ -148,68 +147,10 @@ def _twice(node: yaml.Node) -> Iterator[tuple[int, str]]:
         seen.add(name)
 
 
-def _json_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        twice: list[str] = []
-
-        def once(pairs: list[tuple[str, Any]], twice: list[str] = twice) -> dict[str, Any]:
-            twice += _repeated([name for name, _ in pairs])
-            return dict(pairs)
-
-        try:
-            row = json.loads(line, object_pairs_hook=once)
-        except (ValueError, RecursionError) as error:
-            problems.append((number, f"is not JSON: {getattr(error, 'msg', 'nested too deep')}"))
-            continue
-        problems += [(number, f"{name}: set twice in one item") for name in twice]
-        yield number, row
-
-
-def _csv_rows(text: str, problems: list[tuple[int, str]]) -> Iterator[Row]:
-    """A header, and a row per item. A cell with several values is a JSON list; tags may be `one;two` too."""
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
-    header: list[str] | None = None
-    line = 1
-    try:
-        for cells in reader:
-            began, line = line, reader.line_num + 1
-            if not any(cell.strip() for cell in cells):
-                continue
-            if header is None:
-                header = [cell.strip() for cell in cells]
-                problems += [(began, f"{name}: two columns of that name") for name in _repeated(header)]
-                continue
-            if len(cells) > len(header):
-                problems.append((began, f"{len(header)} cells expected, as in the header; got {len(cells)}"))
-                continue
-            row = zip(header, cells, strict=False)
-            yield began, {name: _cell(name, cell) for name, cell in row if cell.strip() or name not in _OPTIONAL}
-    except csv.Error as error:
-        problems.append((line, f"is not CSV: {error}"))
-
-
-_OPTIONAL = frozenset(KEYS) - {"question", "reference"}
-
-
-def _repeated(names: list[str]) -> list[str]:
-    return [name for name in dict.fromkeys(names) if names.count(name) > 1]
-
-
-def _cell(name: str, cell: str) -> object:
-    if name in (*_LISTS, "history") and cell.lstrip().startswith("["):
-        try:
-            return json.loads(cell)
-        except (ValueError, RecursionError):
-            return cell
-    return [tag.strip() for tag in cell.split(";")] if name == "tags" else cell
-
-
 # ---------------------------------------------------------------- the rules
 
 
-def _items(rows: Iterator[Row], problems: list[tuple[int, str]]) -> list[GoldItem]:
+def _items(rows: Iterable[Row], problems: Problems) -> list[GoldItem]:
     items: list[GoldItem] = []
     ids: dict[str, int] = {}
     asked: dict[tuple[object, ...], int] = {}
@@ -232,6 +173,7 @@ def _item(row: object, complain: Complain) -> GoldItem | None:
     if not isinstance(row, Mapping):
         complain(f"an item with question and reference expected; got {_kind(row)}")
         return None
+    row = _in_own_words(row, complain)
     for key in row:
         if key not in KEYS:
             near = difflib.get_close_matches(str(key), KEYS, n=1)
@@ -248,6 +190,31 @@ def _item(row: object, complain: Complain) -> GoldItem | None:
     if question is None or reference is None:
         return None
     return GoldItem(item_id, question, reference, history=history, weight=weight, **lists)
+
+
+def _in_own_words(row: Mapping[Any, Any], complain: Complain) -> Mapping[Any, Any]:
+    """A row of another tool as an item; what else it holds (an answer, passages that were retrieved) is left.
+
+    The outputs of an example in a data set of LangSmith are its reference.
+    """
+    question, reference = find(row, "question"), find(row, "reference")
+    if question is None or not (question.key.foreign or (reference is not None and reference.key.foreign)):
+        return row
+    if reference is None and (answer := find(row, "answer")) is not None and LANGSMITH in answer.key.tools:
+        reference = answer
+    for key, near in misspelt(row):
+        complain(f"{key}: unknown key; did you mean '{near}'?")
+    item = {key: row[key] for key in ("id", "tags", "required", "history", "weight") if row.get(key) is not None}
+    item["question"] = question.value
+    if isinstance(question.value, list):
+        try:
+            item["question"], item["history"], _ = conversation(question.value)
+        except UsageError as error:
+            complain(str(error))
+    if reference is not None:
+        one = isinstance(reference.value, list) and len(reference.value) == 1
+        item["reference"] = reference.value[0] if one else reference.value
+    return item
 
 
 def _kind(value: object) -> str:
@@ -308,7 +275,7 @@ def _id(
 
 
 def _weight(row: Mapping[str, object], complain: Complain) -> float:
-    given = row.get("weight", 1.0)
+    given = 1.0 if row.get("weight") is None else row["weight"]
     try:
         weight = float(given) if isinstance(given, int | float | str) and not isinstance(given, bool) else math.nan
     except (ValueError, OverflowError):
