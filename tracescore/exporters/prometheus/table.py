@@ -27,7 +27,7 @@ _RELEASE_IDLE = 900.0
 _TURNS = 4
 _MOST_GONE = 1_000
 
-Key = tuple[str, tuple[str, ...]]
+_Key = tuple[str, tuple[str, ...]]
 """A group of metrics, and label values: judge, service, environment, release, and what else there is."""
 _Service = tuple[str, str]
 _Release = tuple[str, str, str]
@@ -47,7 +47,7 @@ class TableState:
 class _Held:
     """The label sets of one service: of each release, the oldest release first; and what they cost."""
 
-    releases: dict[str, OrderedDict[Key, Series]] = field(default_factory=dict)
+    releases: dict[str, OrderedDict[_Key, Series]] = field(default_factory=dict)
     cost: int = 0
 
 
@@ -60,12 +60,12 @@ class SeriesTable:
     def __init__(self, limit: int, reserve: int, idle: float) -> None:
         """`reserve` series of the limit are kept for `other`; `idle`: seconds of a window."""
         self._limit, self._idle = max(0, limit - reserve), idle
-        self._named: OrderedDict[Key, Series] = OrderedDict()
+        self._named: OrderedDict[_Key, Series] = OrderedDict()
         self._held: dict[_Service, _Held] = {}
         self._gone: OrderedDict[tuple[str, ...], None] = OrderedDict()
         self._turns: dict[_Service, list[float]] = {}
         """When releases in use gave way within the last window."""
-        self._other: dict[Key, Series] = {}
+        self._other: dict[_Key, Series] = {}
         self._cost = 0
 
     def get(self, group: str, labels: tuple[str, ...], make: Make, now: float) -> Series:
@@ -141,7 +141,7 @@ class SeriesTable:
                 self._drop(key)
         return True
 
-    def _leaving(self, series: Series, now: float) -> list[Key]:
+    def _leaving(self, series: Series, now: float) -> list[_Key]:
         """What gives way to a label set next, see the module."""
         _, name, environment, release, *_ = series.labels
         service = name, environment
@@ -170,7 +170,7 @@ class SeriesTable:
             names = names[: list(own.releases).index(release[2])]
         return names[0] if names else None
 
-    def _whole(self, service: _Service, name: str, now: float) -> list[Key]:
+    def _whole(self, service: _Service, name: str, now: float) -> list[_Key]:
         """All label sets of a release, if it may be dropped now."""
         held = self._held[service].releases[name]
         if _unused(held, now) <= _RELEASE_IDLE:
@@ -180,7 +180,7 @@ class SeriesTable:
             self._turns[service] = [*turns, now]
         return list(held)
 
-    def _keep(self, key: Key, series: Series) -> None:
+    def _keep(self, key: _Key, series: Series) -> None:
         _, service, environment, release, *_ = key[1]
         held = self._held.setdefault((service, environment), _Held())
         held.releases.setdefault(release, OrderedDict())[key] = series
@@ -189,7 +189,7 @@ class SeriesTable:
         self._named[key] = series
         self._cost += series.cost
 
-    def _drop(self, key: Key) -> None:
+    def _drop(self, key: _Key) -> None:
         _, service, environment, release, *_ = key[1]
         series, held = self._named.pop(key), self._held[service, environment]
         del held.releases[release][key]
@@ -210,11 +210,11 @@ class SeriesTable:
         return self._other[group, folded]
 
 
-def _unused(release: OrderedDict[Key, Series], now: float) -> float:
+def _unused(release: OrderedDict[_Key, Series], now: float) -> float:
     return now - max(series.used for series in release.values())
 
 
-def _slices(release: OrderedDict[Key, Series]) -> list[Key]:
+def _slices(release: OrderedDict[_Key, Series]) -> list[_Key]:
     """The slice of a release that has been unused for longest; none where it has none."""
     slices = [(series.used, key) for key, series in release.items() if series.live is None]
     return [min(slices)[1]] if slices else []
