@@ -372,7 +372,7 @@ async def counted(rig: Rig) -> dict[Any, float]:
 
 
 async def test_another_process_goes_on_from_the_totals_and_recent_results_of_one_before() -> None:
-    first, second = Rig(max_series=200), Rig(max_series=150)
+    first, second = Rig(max_series=200), Rig(max_series=200)
     faithful = [Score("faithfulness", 0.7), Unscored("completeness", "judge_timeout"), relevancy(0.4)]
     results = [result(*faithful, number=n, release=f"r{n % 4}", slices={"route": f"/{n}"}) for n in range(8)]
     await first.export(*results, result(relevancy(0.1), ended=NOW - 9000))
@@ -391,12 +391,13 @@ async def test_a_histogram_of_0_1_0_whose_target_was_a_bound_goes_on_without_it_
     first, second = Rig(), Rig()
     await first.export(result(relevancy(0.4)))
     state = first.exporter.state()
-    (series,) = (each for each in state.series if each.buckets)
+    (series,) = (each for each in state.table.series if each.buckets)
     with_target = BucketsState((0.0, *TENTHS[:4], 0.45, *TENTHS[4:]), (1, 0, 0, 0, 2, 3, 4, *[0] * 6), 9.5)
     other = BucketsState((0.0, 0.3, 1.0), (1, 2, 3, 4), 9.5)
     for kept, count, up_to_half in ((with_target, 10, 10), (other, 0, 0)):
         second = Rig()
-        second.exporter.resume(replace(state, series=(replace(series, buckets=kept),)))
+        table = replace(state.table, series=(replace(series, buckets=kept),))
+        second.exporter.resume(replace(state, table=table))
         assert await second.value("tracescore_answer_relevancy_score_count", **LABELS) == count
         assert await second.value("tracescore_answer_relevancy_score_bucket", le="0.5", **LABELS) == up_to_half
         assert await second.value("tracescore_answer_relevancy_weight_total", **LABELS) == 1
