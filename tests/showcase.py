@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
+from prometheus_client import CollectorRegistry
 
 from tests.openai_server import OpenAIServer, openai_server
 from tracescore.config import Config, OpenAIEmbedderConfig, OpenAIJudgeConfig
@@ -52,16 +53,21 @@ class Replica:
             Score(measure, scores[measure]) if measure in scores else Unscored(measure, "judge_timeout")
             for measure in LIVE_MEASURES
         )
-        self.portal.call(self._take, Result(interaction, evaluations, JUDGE, finished=now))
+        self.take(Result(interaction, evaluations, JUDGE, finished=now))
         return interaction.trace_id
 
-    async def _take(self, result: Result) -> None:
+    def take(self, *results: Result) -> None:
+        """Interactions were read and evaluated with these results."""
+        self.portal.call(self._take, results)
+
+    async def _take(self, results: Sequence[Result]) -> None:
         ledger = self.service.ledger
-        ledger.read(result.interaction)
-        ledger.started(result.interaction, LIVE_MEASURES)
-        ledger.finished(result)
-        for exporter in self.service.exporters:
-            await exporter.export(result)
+        for result in results:
+            ledger.read(result.interaction)
+            ledger.started(result.interaction, LIVE_MEASURES)
+            ledger.finished(result)
+            for exporter in self.service.exporters:
+                await exporter.export(result)
 
     def ask_judge(self) -> None:
         """Calls that cost tokens; from then on the judge is ready."""
@@ -80,13 +86,17 @@ def replicas(count: int, models: OpenAIServer | None = None, **settings: Any) ->
     with ExitStack() as stack:
         models = models or stack.enter_context(openai_server())
         portal = stack.enter_context(start_blocking_portal())
-        made = []
-        for _ in range(count):
-            replica = Replica(portal, models.url, **settings)
-            stack.callback(portal.call, replica.close)
-            bound = bind("127.0.0.1:0", "test")
-            replica.address = address_of(bound)
-            app = metrics_app(replica.registry, Health(ready=True), Scrapes(replica.registry, time.time))
-            stack.enter_context(portal.wrap_async_context_manager(serving(app, bound)))
-            made.append(replica)
-        yield made
+        yield [stack.enter_context(replica_at("127.0.0.1:0", portal, models.url, **settings)) for _ in range(count)]
+
+
+@contextmanager
+def replica_at(address: str, portal: BlockingPortal, models: str, **settings: Any) -> Iterator[Replica]:
+    """One replica whose /metrics is at `address`."""
+    replica = Replica(portal, models, **settings)
+    with ExitStack() as stack:
+        stack.callback(portal.call, replica.close)
+        bound = bind(address, "test")
+        replica.address = address_of(bound)
+        app = metrics_app(replica.registry, Health(ready=True), Scrapes(CollectorRegistry(), time.time))
+        stack.enter_context(portal.wrap_async_context_manager(serving(app, bound)))
+        yield replica

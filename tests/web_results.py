@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 from tests import results
 from tests.results import NOW
 from tracescore.config import WebConfig
+from tracescore.config.drift import DriftConfig
 from tracescore.drift.releases import Releases
 from tracescore.interactions import content_switch
 from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
@@ -93,7 +94,7 @@ def pages(
         AccessMetrics(registry),
         releases=releases or Releases(CollectorRegistry(), lambda: NOW),
         endpoints={"grpc": "http://127.0.0.1:14317", "http/protobuf": "http://127.0.0.1:14318"},
-        targets={"answer_relevancy": 0.5, "completeness": 0.6},
+        target=DriftConfig(targets={"completeness": 0.6, "faithfulness": None}).target,
         switch=content_switch,
         gold=gold,
         saving=saving,

@@ -144,7 +144,7 @@ class Service:
             *(self.clock, self.registry, self.access),
             releases=self.releases,
             endpoints=self.endpoints,
-            targets=self.config.drift.targets,
+            target=self.config.drift.target,
             switch=content_switch,
             changes=self.drift,
             labelling=self.labelling,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from deploy.grafana import coverage, drift, gold, judge, overview, releases, slices
+from deploy.grafana import coverage, drift, gold, judge, overview, releases, services, slices
 from deploy.grafana.panels import text
 
-BOARDS = (overview, drift, releases, slices, coverage, judge, gold)
+BOARDS = (services, overview, drift, releases, slices, coverage, judge, gold)
 
 if __name__ == "__main__":
     for module in BOARDS:

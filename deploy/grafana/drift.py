@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grafana_foundation_sdk.builders import dashboard
 
-from deploy.grafana.panels import APP, SOURCE, board, chart, chosen, row, share, stacked
+from deploy.grafana.panels import APP, SOURCE, board, chart, chosen, row, share, stacked, states
 
 FILE = Path(__file__).with_name("drift.json")
 EVIDENCE = "tracescore_drift_evidence_days"
@@ -34,17 +34,19 @@ def build() -> dashboard.Dashboard:
     row(
         made,
         "What has happened",
-        stacked(
+        states(
             "Diagnosis",
             "The pattern that the changes make. `none`: nothing to do. Anything else: open the page, which says where "
             "to look. `unclear`: begin with the lowest answers.",
-            {"{{pattern}}": f"max by (pattern) (tracescore_drift_diagnosis{{{APP}}}) > 0"},
+            f"max by (pattern) (tracescore_drift_diagnosis{{{APP}}})",
+            "{{pattern}}",
         ),
-        stacked(
+        states(
             "Who moved",
             "`product`: your app. `judge`: the measuring. `unattributed`: there are no anchors, or they don't tell. "
             "`pending`: being found out, for some minutes.",
-            {"{{verdict}}": f"max by (verdict) (tracescore_drift_verdict{{{APP}}}) > 0"},
+            f"max by (verdict) (tracescore_drift_verdict{{{APP}}})",
+            "{{verdict}}",
         ),
         stacked(
             "Changes that are told",
@@ -83,6 +85,12 @@ def build() -> dashboard.Dashboard:
             "Swing of the day",
             "How far the quarters of the day lay apart. Above twice drift.tolerance set drift.reference: by_block.",
             {"{{detector}}": of_detectors("swing_ratio", where=', against="baseline"')},
+        ),
+        chart(
+            "Difference between days",
+            "Standard deviation between the days that were learned; the reference lies at least two of them below what "
+            "was learned. Nothing while learning, or where days cannot be told apart.",
+            {"{{detector}}": of_detectors("between_days_ratio", where=', against="baseline"')},
         ),
         chart(
             "Shift of the judge",

@@ -23,6 +23,7 @@ FILE = Path(__file__).with_name("overview.json")
 MEANING = {
     "answer_relevancy": "Does the answer address the question?",
     "completeness": "Does the answer cover every part of the question?",
+    "context_precision": "Do the passages that help stand first? Only where `measures` asks for it.",
     "faithfulness": "Do the passages support the answer? One series per source of the passages.",
 }
 LEGEND = {"faithfulness": " {{context_source}}"}
@@ -42,7 +43,7 @@ def mean(measure: str) -> timeseries.Panel:
         f"{name}{LEGEND.get(measure, '')}": recorded(f"service:tracescore_score:{name}", measure)
         for name in ("upper", "mean", "lower")
     }
-    queries["target"] = f'max({TARGET}{{measure="{measure}"}})'
+    queries["target"] = f'max({TARGET}{{measure="{measure}", service_name="$service_name"}})'
     panel = chart(f"{measure}: mean", f"{MEANING[measure]} The band is the 95 % interval of the mean.", queries)
     no_line = DynamicConfigValue("custom.lineWidth", 0)
     for ending in ENDINGS.get(measure, [""]):

@@ -5,21 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 
-from grafana_foundation_sdk.builders import common, dashboard, prometheus, timeseries
+from grafana_foundation_sdk.builders import common, dashboard, prometheus, statetimeline, timeseries
 from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models.common import GraphDrawStyle, StackingMode
+from grafana_foundation_sdk.models.common import GraphDrawStyle, StackingMode, VisibilityMode
 from grafana_foundation_sdk.models.dashboard import (
     DashboardCursorSync,
     DashboardLinkType,
     DataSourceRef,
     DynamicConfigValue,
+    FieldColorModeId,
+    Threshold,
+    ThresholdsMode,
+    VariableHide,
     VariableModel,
     VariableRefresh,
     VariableSort,
 )
 
-from deploy.prometheus.estimates import MEAN, WINDOWS
+from deploy.prometheus.alerts import PAGE
+from deploy.prometheus.estimates import MEAN, NEW, WINDOWS
 
 SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 APP = 'service_name="$service_name", deployment_environment="$deployment_environment", judge="$judge"'
@@ -68,6 +73,23 @@ def stacked(title: str, about: str, queries: Mapping[str, str]) -> timeseries.Pa
     )
 
 
+def states(title: str, about: str, expression: str, legend: str) -> statetimeline.Panel:
+    """Which of several states there were, and when: a row for each, where 1 is what it was."""
+    steps = [Threshold(color="transparent", value=None), Threshold(color="orange", value=1.0)]
+    return (
+        statetimeline.Panel()
+        .title(title)
+        .description(about)
+        .datasource(SOURCE)
+        .height(8)
+        .span(8)
+        .show_value(VisibilityMode.NEVER)
+        .color_scheme(dashboard.FieldColor().mode(FieldColorModeId.THRESHOLDS))
+        .thresholds(dashboard.ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(steps))
+        .with_target(query(expression, legend).ref_id("A"))
+    )
+
+
 def dashed(panel: timeseries.Panel, series: str) -> timeseries.Panel:
     """The panel with one of its series as a dashed line: what is meant to be, beside what is."""
     style = DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [10, 10]})
@@ -98,6 +120,26 @@ def app() -> Variables:
     return [*queries, dashboard.CustomVariable("window").values(",".join(WINDOWS))]
 
 
+def page() -> Builder[VariableModel]:
+    """Where people reach the page of tracescore, for links to it."""
+    return dashboard.TextBoxVariable("page").default_value(PAGE).hide(VariableHide.HIDE_VARIABLE)
+
+
+MARKS = {
+    "Releases": (
+        f"count by (service_name, service_version) ({NEW}) > 0",
+        "blue",
+        "{{service_name}} {{service_version}}",
+    ),
+    "Alerts": (
+        'ALERTS{alertname=~"Tracescore.+", alertstate="firing"}',
+        "red",
+        "{{alertname}} {{service_name}} {{measure}} {{cause}}",
+    ),
+}
+"""Annotations of every dashboard: name -> (when, colour, what it says)."""
+
+
 def board(title: str, uid: str, about: str, variables: Variables) -> dashboard.Dashboard:
     """An empty dashboard, with links to the others that keep time and choices."""
     others = (
@@ -108,7 +150,7 @@ def board(title: str, uid: str, about: str, variables: Variables) -> dashboard.D
         .include_vars(True)
         .keep_time(True)
     )
-    return (
+    made = (
         dashboard.Dashboard(f"tracescore: {title}")
         .uid(f"tracescore-{uid}")
         .description(about)
@@ -120,9 +162,14 @@ def board(title: str, uid: str, about: str, variables: Variables) -> dashboard.D
         .link(others)
         .variables([source(), *variables])
     )
+    for name, (expression, colour, _) in MARKS.items():
+        made.annotation(
+            dashboard.AnnotationQuery().name(name).datasource(SOURCE).enable(True).expr(expression).icon_color(colour)
+        )
+    return made
 
 
-def row(to: dashboard.Dashboard, title: str, *panels: timeseries.Panel) -> None:
+def row(to: dashboard.Dashboard, title: str, *panels: timeseries.Panel | statetimeline.Panel) -> None:
     """A row with its panels."""
     to.with_row(dashboard.Row(title))
     for panel in panels:
@@ -130,5 +177,9 @@ def row(to: dashboard.Dashboard, title: str, *panels: timeseries.Panel) -> None:
 
 
 def text(of: dashboard.Dashboard) -> str:
-    """The JSON that Grafana loads."""
-    return json.dumps(of.build(), cls=JSONEncoder, indent=2, sort_keys=True) + "\n"
+    """The JSON that Grafana loads. The library knows no titles of the marks of a Prometheus."""
+    built = json.loads(json.dumps(of.build(), cls=JSONEncoder))
+    for mark in built["annotations"]["list"]:
+        if mark["name"] in MARKS:
+            mark["titleFormat"] = MARKS[mark["name"]][2]
+    return json.dumps(built, indent=2, sort_keys=True) + "\n"

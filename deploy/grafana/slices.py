@@ -10,7 +10,7 @@ from pathlib import Path
 from grafana_foundation_sdk.builders import dashboard, timeseries
 
 from deploy.grafana.panels import APP, app, board, chart, chosen, row, share
-from deploy.prometheus.estimates import MIN_COUNT
+from deploy.prometheus.estimates import MIN_COUNT, limit
 from tracescore.model import LIVE_MEASURES
 
 FILE = Path(__file__).with_name("slices.json")
@@ -55,6 +55,28 @@ def panels(by: str, word: str, prefix: str = "", where: str = "") -> list[timese
     ]
 
 
+def interval(by: str) -> timeseries.Panel:
+    """The limits of the mean by the label `by`, from the sums of all replicas: limits of replicas do not add up."""
+    weight, score, squares = (f"({total(name, by)})" for name in ("weight", "weighted_score", "weight_squared"))
+    count, mean = f"({weight} ^ 2 / ({squares} > 0))", f"({score} / ({weight} > 0))"
+    spread = f"({total('weight_squared_score_squared', by)}) - 2 * {mean} * ({total('weight_squared_score', by)})"
+    variance = f"clamp_min(({spread} + {mean} ^ 2 * {squares}) / ({squares} > 0), 0)"
+    return (
+        chart(
+            "Interval by release",
+            f"95 %, of those with at least {MIN_COUNT} scores in the window. Where they lie apart, releases differ.",
+            {
+                f"{word} {{{{{by}}}}} {{{{context_source}}}}": (
+                    f"{limit(end, mean, variance, count)}\nand {count} >= {MIN_COUNT}"
+                )
+                for word, end in (("lower", 0), ("upper", 1))
+            },
+        )
+        .decimals(2)
+        .max(1)
+    )
+
+
 def build() -> dashboard.Dashboard:
     """The dashboard."""
     by_slice = "tracescore_${measure}_by_slice_weight_total"
@@ -69,7 +91,7 @@ def build() -> dashboard.Dashboard:
             chosen("slice_key", by_slice, known),
         ],
     )
-    row(made, "By release", *panels("service_version", "release"))
+    row(made, "By release", *panels("service_version", "release"), interval("service_version"))
     where = ', slice_key="$slice_key"'
     row(made, "By slice: one dimension at a time", *panels("slice", "$slice_key", "by_slice_", where))
     return made

@@ -27,8 +27,8 @@ from deploy.prometheus.estimates import (
 )
 
 PAGE = "http://127.0.0.1:9465"
-RUNBOOK = "https://tracescore.example/docs/alerts.md"
-"""Where people read docs/alerts.md: what each alert means and what to do about it."""
+RUNBOOK = "docs/alerts.md"
+"""Where people read what each alert means and what to do about it: beside the rules, until somebody names a URL."""
 KEEP = "15m"
 """How long an alert goes on firing after its condition has ended, so that it does not flap."""
 
@@ -55,6 +55,8 @@ An answer to a question of two parts of which a share m is right scores 0, 1/2 o
 m (1 - m) / k; that of a score of one part, 0 or 1, keeps to the budget.
 """
 BROKEN = "job:tracescore_measurement:broken"
+WATCHED = f"{DEPLOYMENT}, service_name, deployment_environment, judge"
+"""What a detector is about."""
 
 
 def settings() -> Iterator[Rule]:
@@ -85,6 +87,10 @@ GONE = f"""\
 group by ({DEPLOYMENT}) (last_over_time(tracescore_evaluations_pending[6h]))
 unless
 group by ({DEPLOYMENT}) (tracescore_evaluations_pending)"""
+
+UNLESS_OUTAGE = f"""\
+unless on ({DEPLOYMENT}) last_over_time({BROKEN}{{cause="judge_not_ready"}}[40m])"""
+"""While the judge is down evaluations wait or fail, which goes on to count for a while: its outage says it all."""
 
 UNLESS_BROKEN = f"""\
 unless on ({DEPLOYMENT}, judge) last_over_time({BROKEN}{{cause="judge_not_ready"}}[{RECENT}])
@@ -141,7 +147,7 @@ def measurement_alerts() -> Iterator[Rule]:
             "",
         ),
         "stopped": (
-            f'{BROKEN}{{cause="stopped"}}',
+            f'{BROKEN}{{cause="stopped"}}\n{UNLESS_OUTAGE}',
             "{{ $labels.measure }}: interactions arrive but none is evaluated",
             (
                 "Evaluations of {{ $labels.measure }} are started and none has ended for 40 minutes. Compare "
@@ -150,7 +156,7 @@ def measurement_alerts() -> Iterator[Rule]:
             "measure",
         ),
         "failing": (
-            f'{BROKEN}{{cause="failing"}}',
+            f'{BROKEN}{{cause="failing"}}\n{UNLESS_OUTAGE}',
             (
                 "{{ $labels.measure }}: {{ $value | humanizePercentage }} of the evaluations "
                 "{{ with $labels.service_name }}of {{ . }} {{ end }}fail"
@@ -159,7 +165,7 @@ def measurement_alerts() -> Iterator[Rule]:
                 "What fails is seldom like what succeeds, so the scores that are left are not to be trusted. "
                 "tracescore_evaluations_total by reason says why they fail."
             ),
-            "measure",
+            "measure service",
         ),
         "gone": (
             f'{BROKEN}{{cause="gone"}}',
@@ -189,7 +195,7 @@ def burning() -> Iterator[Rule]:
 (
   {BELOW_LOWER} <= 1 - {MEAN} ^ 2
   and {VARIANCE} <= {MEAN} * (1 - {MEAN}) / {PARTS}
-  and on ({DEPLOYMENT}, measure) {TARGET} > 0.5
+  and on ({DEPLOYMENT}, measure, service_name) {TARGET} > 0.5
 )"""
     for times, long, short in BURNS:
         speed = f"{times} * scalar({BUDGET})"
@@ -203,24 +209,35 @@ def burning() -> Iterator[Rule]:
         }
 
 
-BELOW_TARGET = f"{UPPER}\n{UNLESS_BROKEN}"
+BELOW_TARGET = f"""\
+{UPPER}
+unless on ({WATCHED}, measure) ALERTS{{alertname="TracescoreChanged", alertstate="firing"}}
+{UNLESS_BROKEN}"""
+
+TOLD_TODAY = f'last_over_time(ALERTS{{{{alertname="{{}}", alertstate="firing"}}}}[{DAY}])'
+"""An alert that fires or did so lately: low scores that it told of stay in the windows of the budget for a day."""
 
 TOO_MANY = f"""\
 max without (window) ({BURNING})
 unless on ({IDENTITY}, measure) ALERTS{{alertname="TracescoreBelowTarget"}}
+unless on ({IDENTITY}, measure) {TOLD_TODAY.format("TracescoreBelowTarget")}
+unless on ({WATCHED}, measure) {TOLD_TODAY.format("TracescoreChanged")}
+unless on ({WATCHED}) {TOLD_TODAY.format('TracescoreChanged", detector="answered')}
 {UNLESS_BROKEN}"""
 
 
 def quality_alerts() -> Iterator[Rule]:
     """One rule for all measures, which is one alert per measure: they are never added up.
 
-    Of a mean below its target and too many scores below it only the first is told: it says more.
+    A fall that a detector tells says more than a mean below its target, and either says more than too many scores
+    below it; so do evasions, which score 0 in every measure.
     """
     what = "{{ $labels.measure }} of {{ $labels.service_name }} {{ $labels.deployment_environment }}"
-    told = {"wait": "10m", "severity": "ticket", "filters": "measure service"}
+    told = {"severity": "ticket", "filters": "measure service"}
     yield alert(
         "TracescoreBelowTarget",
         BELOW_TARGET,
+        wait="10m",
         summary=f"{what} is below its target",
         description=(
             "The mean of {{ $labels.measure }} lies below its target: the upper limit of its 95 % interval is "
@@ -231,6 +248,7 @@ def quality_alerts() -> Iterator[Rule]:
     yield alert(
         "TracescoreTooManyBelowTarget",
         TOO_MANY,
+        wait="1h",  # where the mean is below the target as well, that shows by then
         summary=f"{what}: more answers below the target than the budget allows",
         description=(
             "At least {{ $value | humanizePercentage }} of the answers score below the target of "
@@ -253,10 +271,13 @@ def upkeep_alerts() -> Iterator[Rule]:
             # The most common reason for no scores on the first day.
             "TracescoreContentNotRecorded",
             (
-                f"sum by ({DEPLOYMENT}) (increase({uncaught}[1h]))\n/\n"
-                f"(sum by ({DEPLOYMENT}) (increase(tracescore_interactions_total[1h])) >= 20)\n> 0.5"
+                f"sum by ({DEPLOYMENT}, service_name) (increase({uncaught}[1h]))\n/\n"
+                f"(sum by ({DEPLOYMENT}, service_name) (increase(tracescore_interactions_total[1h])) >= 20)\n> 0.5"
             ),
-            "{{ $value | humanizePercentage }} of the interactions come without their text",
+            (
+                "{{ $value | humanizePercentage }} of the interactions "
+                "{{ with $labels.service_name }}of {{ . }} {{ end }}come without their text"
+            ),
             (
                 "The instrumentation of the app does not record questions and answers, so they can't be scored. The "
                 "log of tracescore names the switch of the instrumentation that records them (stage=interactions)."
@@ -278,7 +299,10 @@ def upkeep_alerts() -> Iterator[Rule]:
         ),
         (
             "TracescoreLagging",
-            f"max by ({DEPLOYMENT}, measure) (tracescore_evaluations_oldest_pending_seconds) > 900",
+            (
+                f"max by ({DEPLOYMENT}, measure) (tracescore_evaluations_oldest_pending_seconds) > seconds(15m)\n"
+                f"{UNLESS_OUTAGE}"
+            ),
             "{{ $labels.measure }} is {{ $value | humanizeDuration }} behind the traffic",
             (
                 "The judge is slower than the traffic. Lower sampling.ratio, raise the judge's max_concurrency, or add "

@@ -265,9 +265,9 @@ def upkeep_cases() -> list[Case]:
 def render() -> str:
     """The text of tracescore.rules.test.yaml."""
     document = {
-        "rule_files": ["tracescore.rules.yaml"],
+        "rule_files": ["tracescore.rules.yaml", "threshold.rules.yaml"],
         "evaluation_interval": "5m",
-        "group_eval_order": [group["name"] for group in groups()["groups"]],
+        "group_eval_order": [*(group["name"] for group in groups()["groups"]), "tracescore-threshold"],
         "tests": [
             *estimate_cases(),
             *first_cases(),

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deploy.prometheus.alerts import UNLESS_BROKEN, alert
-from deploy.prometheus.estimates import DEPLOYMENT, RECENT, Rule
-
-WATCHED = f"{DEPLOYMENT}, service_name, deployment_environment, judge"
+from deploy.prometheus.alerts import UNLESS_BROKEN, WATCHED, alert
+from deploy.prometheus.estimates import RECENT, Rule
 
 
 def verdict(values: str) -> str:
@@ -43,10 +41,11 @@ unless on ({WATCHED}, measure) ALERTS{{alertname="TracescoreBelowTarget"}}
 def drift_alerts() -> Iterator[Rule]:
     """A fall, a target that is missed, or a judge that moved: never two of them about the same thing."""
     of_service = "{{ $labels.service_name }} {{ $labels.deployment_environment }}"
-    told = {"wait": "1m", "severity": "ticket"}
+    told = {"severity": "ticket"}
     yield alert(
         "TracescoreChanged",
         CHANGED,
+        wait="1m",
         summary=f"{{{{ $labels.measure }}}} of {of_service} has fallen ({{{{ $labels.detector }}}})",
         description=(
             "The detector {{ $labels.detector }} sees less than what was normal. The page says since when, "
@@ -59,6 +58,7 @@ def drift_alerts() -> Iterator[Rule]:
     yield alert(
         "TracescoreTargetMissed",
         MISSED,
+        wait="1h",  # what the other alerts show, they show by then
         summary=f"{{{{ $labels.measure }}}} of {of_service} stays below its target",
         description=(
             "The mean of {{ $labels.measure }} lies below drift.targets; by how much may be too little for the "
@@ -70,6 +70,7 @@ def drift_alerts() -> Iterator[Rule]:
     yield alert(
         "TracescoreJudgeMoved",
         verdict("judge"),
+        wait="1m",
         summary=f"judge {{{{ $labels.judge }}}} scores {of_service} lower than it used to",
         description=(
             "Fixed items score lower than before, by enough to explain the fall that was told: the judge moved, not "

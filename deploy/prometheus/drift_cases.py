@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from deploy.prometheus.streams import APP, READY, TARGET, Case, Series, case, named
+from deploy.prometheus.streams import APP, READY, TARGET, Case, Series, case, named, scores
 
 SERVICE = TARGET | APP
 JUDGE_DOWN = {named("tracescore_judge_ready", TARGET | {"judge": "gpt"}): "0x600"}
@@ -63,6 +63,30 @@ def drift_cases() -> list[Case]:
             for after, word, firing in ((10, "still there", ["TracescoreChanged"]), (40, "over", []))
         ),
         case(
+            "a fall below the target is told once, as a fall",
+            told,
+            verdicts({"product": TOLD}),
+            scores("completeness", 0.25, 60, 120, 1),
+            READY,
+            minute=150,
+            values={},
+            firing=["TracescoreChanged"],
+        ),
+        case(
+            "evasions are told as such, and not as answers that miss a target in every measure",
+            detector(TOLD, "answered"),
+            verdicts({"product": TOLD}),
+            *(
+                scores(measure, value, 60, 120, 1, a_minute=count, labels={"pod": pod})
+                for measure in ("answer_relevancy", "completeness")
+                for value, count, pod in ((0.0, 1, "a"), (0.9375, 1, "b"))
+            ),
+            READY,
+            minute=150,
+            values={"count(service:tracescore_below_target:burning{measure='completeness'} > 0) > bool 0": 1},
+            firing=["TracescoreChanged"],
+        ),
+        case(
             "a fall is told once it is known who moved",
             told,
             verdicts({"pending": "0x60 1x20 0x100", "product": "0x80 1x100"}),
@@ -107,7 +131,7 @@ def drift_cases() -> list[Case]:
             detector(TOLD, "faithfulness", "target"),
             verdicts({"unattributed": TOLD}),
             READY,
-            minute=90,
+            minute=130,
             values={},
             firing=["TracescoreTargetMissed"],
         ),

@@ -61,7 +61,8 @@ BELOW = "service:tracescore_below_target:ratio"
 BELOW_LOWER = "service:tracescore_below_target:lower"
 LOWER = "service:tracescore_score:lower"
 UPPER = "service:tracescore_score:upper_below_target"
-TARGET = "job:tracescore_target:ratio"
+TARGET = "service:tracescore_target:ratio"
+EMPTY = '""'
 SCRAPED = "job:tracescore_target:scraped"
 KNOWN, NEW = "release:tracescore_scores:known", "release:tracescore_scores:new"
 
@@ -150,18 +151,18 @@ clamp_min(
     return [{"record": name, "expr": expression} for name, expression in expressions.items()]
 
 
-def limit(end: int, mean: str, variance: str) -> str:
+def limit(end: int, mean: str, variance: str, count: str = COUNT) -> str:
     """The limit of an interval on the side of `end`, 0 or 1, which is also the score of the pseudo-observation."""
     sign, known, distance = (
-        ("+", f"({COUNT} * {mean} + 1)", f"(1 - {mean}) ^ 2") if end else ("-", f"{COUNT} * {mean}", f"{mean} ^ 2")
+        ("+", f"({count} * {mean} + 1)", f"(1 - {mean}) ^ 2") if end else ("-", f"{count} * {mean}", f"{mean} ^ 2")
     )
     return f"""\
 clamp(
-    {known} / ({COUNT} + 1)
+    {known} / ({count} + 1)
   {sign} 1.96 * sqrt(
-      {COUNT} * {variance}
-    + {COUNT} * {distance} / ({COUNT} + 1)
-  ) / ({COUNT} + 1),
+      {count} * {variance}
+    + {count} * {distance} / ({count} + 1)
+  ) / ({count} + 1),
   0, 1
 )"""
 
@@ -178,7 +179,7 @@ def quality_limit() -> Rule:
     any shorter one lies above it: a repair ends the alert long before the bad scores leave the longer windows. A
     shorter window without scores contradicts nothing.
     """
-    target = f"on ({DEPLOYMENT}, measure) group_left () {TARGET}"
+    target = f"on ({DEPLOYMENT}, measure, service_name) group_left () {TARGET}"
     windows = []
     for index, window in enumerate(WINDOWS):
         parts = [f"{enough('service:tracescore_score:upper', window)} < {target}"]
@@ -194,6 +195,13 @@ def quality_limit() -> Rule:
 
 
 def targets() -> Rule:
-    """What the mean of each measure should not fall below, as the replicas have it from their configuration."""
-    expression = f"max by ({DEPLOYMENT}, measure) (last_over_time(tracescore_target_ratio[{RECENT}]))"
+    """What the mean of each measure of a service should not fall below, as the replicas have it configured."""
+    given = "last_over_time(tracescore_target_ratio{{service_name{}}}[{}])"
+    own = f"max by ({DEPLOYMENT}, measure, service_name) ({given.format('!=' + EMPTY, RECENT)})"
+    of_others = f"max by ({DEPLOYMENT}, measure) ({given.format('=' + EMPTY, RECENT)})"
+    expression = (
+        f"{own}\nor\n"
+        f"group by ({DEPLOYMENT}, measure, service_name) ({MEAN})\n"
+        f"* on ({DEPLOYMENT}, measure) group_left ()\n{of_others}"
+    )
     return {"record": TARGET, "expr": expression}

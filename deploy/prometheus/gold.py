@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from deploy.prometheus.alerts import PAGE, alert
+from deploy.prometheus.alerts import PAGE, UNLESS_OUTAGE, alert
 from deploy.prometheus.estimates import DEPLOYMENT, Rule
 from tracescore.gold.compare import P_LIMIT
 
@@ -28,7 +28,7 @@ max by ({RUN}, measure) (tracescore_gold_change_p_value) < {P_LIMIT}"""
 FAILING = f"max by ({DEPLOYMENT}, gold_set) (tracescore_gold_last_run_ok) == 0"
 
 OVERDUE = f"""\
-time() - max by ({DEPLOYMENT}, gold_set) (tracescore_gold_next_run_timestamp_seconds) > 3600
+time() - max by ({DEPLOYMENT}, gold_set) (tracescore_gold_next_run_timestamp_seconds) > seconds(1h)
 unless on ({DEPLOYMENT}, gold_set)
 max by ({DEPLOYMENT}, gold_set) (tracescore_gold_running) == 1
 unless on ({DEPLOYMENT}, gold_set)
@@ -52,7 +52,7 @@ def gold_alerts() -> Iterator[Rule]:
         ),
         (
             "TracescoreGoldFailing",
-            FAILING,
+            f"{FAILING}\n{UNLESS_OUTAGE}",
             "the last run of gold set {{ $labels.gold_set }} failed",
             (
                 "The app did not answer, or the judge could not score the answers: correctness is not being measured. "
@@ -61,7 +61,7 @@ def gold_alerts() -> Iterator[Rule]:
         ),
         (
             "TracescoreGoldOverdue",
-            OVERDUE,
+            f"{OVERDUE}\n{UNLESS_OUTAGE}",
             "gold set {{ $labels.gold_set }} is overdue by {{ $value | humanizeDuration }}",
             (
                 "No good run has begun since the schedule asked for one. Does the process with the section `gold` run, "

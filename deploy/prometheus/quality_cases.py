@@ -5,7 +5,7 @@ from __future__ import annotations
 from deploy.prometheus.alerts import BURNING, BURNS
 from deploy.prometheus.estimates import BELOW, UPPER
 from deploy.prometheus.estimates import BELOW_LOWER as LOWER
-from deploy.prometheus.streams import TARGET, Case, Series, case, estimate, evaluations, named, scores, share
+from deploy.prometheus.streams import TARGET, Case, Series, case, counter, estimate, evaluations, named, scores, share
 
 JUDGE_DOWN = {named("tracescore_judge_ready", TARGET | {"judge": "gpt"}): "0x600"}
 POD_B = {"pod": "b"}
@@ -49,17 +49,90 @@ def quality_cases() -> list[Case]:
             )
             for word, after, firing in (("is not yet ended", 12, ["TracescoreBelowTarget"]), ("is ended", 35, []))
         ),
+        case(
+            "an incident that was told and is over uses up the budget, which is no news",
+            scores("completeness", 0.25, 60, 40, 200),
+            scores("completeness", 0.875, 100, 200, 1, labels=POD_B),
+            minute=190,
+            values={f"count({BURNING})": 1},
+            firing=[],
+        ),
         *(
             case(
-                f"half of the evaluations of {words} fail: what shop scores is believed",
+                f"half of the evaluations of {words} fail: that silences nobody else",
                 bad,
+                scores("answer_relevancy", 0.25, 60, 120, 60, labels={"service_name": "bank"}),
                 evaluations("answer_relevancy", "scored", "", 60, 120, 60, service=service),
                 evaluations("answer_relevancy", "unscored", "judge_refused", 60, 120, 60, service=service),
                 minute=150,
-                values={"count(ALERTS{alertname='TracescoreBelowTarget', service_name='shop'})": 1},
+                values={
+                    "count(ALERTS{alertname='TracescoreBelowTarget', service_name='shop'})": 1,
+                    "count(ALERTS{alertname='TracescoreBelowTarget', service_name='bank'})": None if service else 1,
+                },
                 firing=["TracescoreBelowTarget", "TracescoreMeasurementBroken"],
             )
             for words, service in (("another service", "bank"), ("nobody knows whom", ""))
+        ),
+        *(
+            case(
+                f"the judge was down {words}: its outage is told, and neither what failed then nor bad scores of then",
+                scores("answer_relevancy", 0.25, 90, 30, 120),
+                evaluations("answer_relevancy", "scored", "", 60, 30, 180),
+                *(
+                    evaluations("answer_relevancy", "unscored", "judge_unreachable", 90, 60, 120, service=name)
+                    for name in ("shop", "bank")
+                ),
+                {
+                    named("tracescore_judge_ready", TARGET | {"judge": "gpt"}): "1x89 0x59 1x120",
+                    named("tracescore_evaluations_started_total", TARGET | {"measure": "completeness"}): (
+                        counter(1, 60, 90, 120)
+                    ),
+                    named("tracescore_evaluations_oldest_pending_seconds", TARGET | {"measure": "completeness"}): (
+                        "0x89 60+60x80 0x100"
+                    ),
+                    named("tracescore_gold_last_run_ok", TARGET | {"gold_set": "g"}): "1x89 0x180",
+                },
+                minute=minute,
+                values={"count(ALERTS{alertstate='firing', cause!='judge_not_ready'})": None},
+                firing=firing,
+            )
+            for words, minute, firing in (
+                ("for an hour until now", 148, ["TracescoreMeasurementBroken"]),
+                ("until a quarter of an hour ago", 166, []),
+            )
+        ),
+        case(
+            "services have targets of their own: .625 misses one of .7 and not the .5 of all others",
+            {
+                named(
+                    "tracescore_target_ratio", TARGET | {"measure": "answer_relevancy", "service_name": "shop"}
+                ): "0.7x240"
+            },
+            *(
+                scores("answer_relevancy", 0.625, 60, 120, 60, labels={"service_name": name})
+                for name in ("shop", "bank")
+            ),
+            minute=150,
+            values={
+                "count(ALERTS{alertname='TracescoreBelowTarget', service_name='shop'})": 1,
+                "count(service:tracescore_target:ratio{measure='answer_relevancy'})": 2,
+            },
+            firing=["TracescoreBelowTarget"],
+        ),
+        case(
+            "a mean of an hour a little below its target, of which nobody can be sure, is for the plain threshold",
+            scores("answer_relevancy", 0.5, 60, 120, 60, a_minute=15 / 32),
+            scores("answer_relevancy", 0.0, 60, 120, 60, a_minute=1 / 32, labels=POD_B),
+            minute=180,
+            values={f"count({UPPER})": None, "count(ALERTS{alertname='TracescoreHourBelowTarget'})": 1},
+            firing=[],
+        ),
+        case(
+            "a scrape fails while scores are below the target: the alert goes on",
+            {series: values.replace("x119 ", "x99 _x2 ") for series, values in bad.items()},
+            minute=161,
+            values={},
+            firing=["TracescoreBelowTarget"],
         ),
         case(
             "the judge is down: only the measurement is said to be broken",
@@ -110,10 +183,10 @@ def thin_cases() -> list[Case]:
         *(
             case(
                 f"answers of two parts, nine of ten parts right, {words}",
-                scores("faithfulness", 1.0, 0, 1500, 1, a_minute=full),
-                scores("faithfulness", 0.5, 0, 1500, 1, a_minute=half, labels=POD_B),
-                scores("faithfulness", 0.0, 0, 1500, 1, a_minute=none, labels={"pod": "c"}),
-                minute=1475,
+                scores("faithfulness", 1.0, 0, 1560, 1, a_minute=full),
+                scores("faithfulness", 0.5, 0, 1560, 1, a_minute=half, labels=POD_B),
+                scores("faithfulness", 0.0, 0, 1560, 1, a_minute=none, labels={"pod": "c"}),
+                minute=1530,
                 values={},
                 firing=firing,
             )
@@ -182,15 +255,15 @@ def burning_cases() -> list[Case]:
         ),
         case(
             "one of eight, for more than a day",
-            mixed(1, 7, 0, 1500, 60),
-            minute=1475,
+            mixed(1, 7, 0, 1560, 60),
+            minute=1530,
             values=burns("7d", 1440, 7 * 1440),
             firing=TOO_MANY,
         ),
         case(
             "one of twenty is within the budget",
-            mixed(1, 19, 0, 1500, 60),
-            minute=1475,
+            mixed(1, 19, 0, 1560, 60),
+            minute=1530,
             values={f"count({BURNING})": None, f"sum({LOWER}{{window='7d'}}) > bool 0.04": 1},
             firing=[],
         ),

@@ -12,8 +12,7 @@ SERVICE = f"{DEPLOYMENT}, service_name, deployment_environment"
 LAST, GAP = "service:tracescore_last_seen:timestamp", "service:tracescore_gap:seconds"
 REMEMBERED = "8d"
 """Seven days and one to spare: the last weekend is still known at the end of the next."""
-FACTOR, AT_LEAST, FORGOTTEN = 1.5, 3600, 8 * 86_400
-"""The first is a ratio, the others are seconds of silence."""
+FACTOR, AT_LEAST, FORGOTTEN = 1.5, "seconds(1h)", f"seconds({REMEMBERED})"
 
 BEFORE = f"last_over_time({LAST}[{RECENT}])"
 
@@ -23,11 +22,11 @@ SCORED = "\n  or\n  ".join(
 
 SEEN = f"""\
 (
-  {SCORED}
+  sum by ({SERVICE}) (increase(tracescore_interactions_total{{service_name!=""}}[{RECENT}])) > 0
   or
-  {BEFORE} and on ({DEPLOYMENT}, service_name)
-  sum by ({DEPLOYMENT}, service_name) (increase(tracescore_evaluations_total{{service_name!=""}}[{RECENT}])) > 0
+  {SCORED}
 )"""
+"""Interactions were received, whatever became of them; or scored, by a version that counts them without a service."""
 
 BLIND = f"""\
 (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -81,8 +80,7 @@ def metrics() -> Iterator[Metric]:
         measure = next((one for one in measures if f"_{one}_" in found.name), "")
         plain = found.name.replace(measure, "<measure>", 1) if measure else found.name
         labels = tuple(label for label in found.labels if label != "context_source")
-        help_ = re.sub(r"(?<=target of )[\d.]+", "the measure", found.help)
-        alike.setdefault(found._replace(name=plain, labels=labels, help=help_), []).append(measure)
+        alike.setdefault(found._replace(name=plain, labels=labels), []).append(measure)
     for row, among in alike.items():
         several = len(among) > 1 or "<measure>" not in row.name
         yield row if several else row._replace(name=row.name.replace("<measure>", among[0]))

@@ -17,13 +17,14 @@ from typing import Any
 import pytest
 import yaml
 
-from deploy.grafana import gold, releases
+from deploy.grafana import gold, releases, services
 from deploy.grafana.boards import BOARDS
+from deploy.grafana.panels import MARKS
 from tests.live import BAD, GOOD, JUDGE, Deployment, alerting, deployment
 from tests.openai_server import Reply, by
-from tests.servers import PrometheusServer
+from tests.servers import PrometheusServer, Sample
 from tracescore.cli import page_client
-from tracescore.config import WebConfig
+from tracescore.config import DEFAULT_MEASURES, WebConfig
 from tracescore.drift.observations import NAMES
 from tracescore.model import LIVE_MEASURES
 
@@ -32,6 +33,7 @@ pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
 CHOICES = {
     "${datasource}": "Prometheus",
     "${measure}": "answer_relevancy",
+    "$measure": "answer_relevancy",
     "$service_name": "shop",
     "$deployment_environment": "test",
     "$judge": JUDGE,
@@ -44,6 +46,7 @@ COUNT = 24
 Values = dict[tuple[str, str], dict[str, float]]
 """What the panels show: (dashboard, title) -> {legend: value}."""
 
+OF_A_MEASURE = ("mean", "scores", "scores behind the mean", "share below target")
 RISES, FALLS = "rises", "falls"
 FAULTS: Mapping[tuple[str, str], tuple[str, str, str]] = {
     **{
@@ -69,7 +72,10 @@ FAULTS: Mapping[tuple[str, str], tuple[str, str, str]] = {
     ("drift", "References"): ("baselines pinned", "completeness baseline", RISES),
     ("drift", "Observations"): ("bad answers", "completeness baseline", RISES),
     ("drift", "Still learning"): ("baselines pinned", "completeness", FALLS),
+    ("services", "All services"): ("bad answers", "mean", FALLS),
+    ("services", "Mean above its target"): ("bad answers", "shop test", FALLS),
     ("slices", "Mean by release"): ("bad answers", "1.4 ", FALLS),
+    ("slices", "Interval by release"): ("bad answers", "upper 1.4 ", FALLS),
     ("slices", "Share below target by release"): ("bad answers", "1.4 ", RISES),
     ("slices", "Scores by release"): ("bad answers", "1.4 ", RISES),
     ("slices", "Mean by route"): ("bad answers", "/ask ", FALLS),
@@ -106,8 +112,10 @@ FAULTS: Mapping[tuple[str, str], tuple[str, str, str]] = {
 """Per panel, the fault that must move it, the series that moves, and where to."""
 STEADY = {("coverage", "Sampling ratio"), ("drift", "Swing of the day")}
 """What no fault moves."""
-ELSEWHERE = {("drift", "Shift of the judge")}
-"""What needs anchors: see test_drift.py."""
+ELSEWHERE = {("overview", f"context_precision: {panel}") for panel in OF_A_MEASURE} | {
+    ("drift", name) for name in ("Shift of the judge", "Difference between days")
+}
+"""What needs a measure that is scored only where it is asked for; anchors, or days: test_drift.py."""
 
 
 LIVE_BOARDS = [module for module in BOARDS if module not in (gold, releases)]
@@ -141,7 +149,7 @@ def _shown(server: PrometheusServer) -> Values:
         for target in panel["targets"]:
             for sample in server.query(_filled_in(target["expr"])):
                 if sample.value == sample.value:  # a quantile of nothing is NaN, which Grafana does not draw
-                    series[_legend(target["legendFormat"], sample.labels)] = sample.value
+                    series[_legend(target.get("legendFormat", target["refId"]), sample.labels)] = sample.value
     return values
 
 
@@ -177,10 +185,11 @@ def _pin_baselines(run: Deployment) -> None:
 
 @dataclass(frozen=True)
 class Seen:
-    """`phases`: per fault, what the panels showed before it and with it. `exemplars`: behind each heatmap."""
+    """`phases`: per fault, what the panels showed before it and with it. `exemplars`: behind each heatmap; `marks`."""
 
     phases: Mapping[str, tuple[Values, Values]]
     exemplars: Mapping[str, list[dict[str, Any]]]
+    marks: Mapping[str, list[Sample]]
 
 
 def _exemplars(server: PrometheusServer) -> dict[str, list[dict[str, Any]]]:
@@ -219,7 +228,8 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         run.ask(server, GOOD, COUNT, ends=False)
         after("judge down")
         exemplars = _exemplars(server)
-    return Seen({fault: (shown[before], shown[fault]) for before, fault in pairwise(shown)}, exemplars)
+        marks = {name: server.query(f"last_over_time(({when})[10m:1s])") for name, (when, *_) in MARKS.items()}
+    return Seen({fault: (shown[before], shown[fault]) for before, fault in pairwise(shown)}, exemplars, marks)
 
 
 def test_every_panel_has_an_expectation() -> None:
@@ -249,10 +259,26 @@ def test_a_band_has_both_its_edges_and_its_mean_between_them(seen: Seen) -> None
         assert panel["target"] == {"faithfulness": 0.8}.get(measure, 0.5)
 
 
+def test_the_table_of_services_fills_its_columns_and_marks_an_alert(seen: Seen) -> None:
+    before, _ = (shown["services", "All services"] for shown in seen.phases["judge down"])
+    later = {"week", "release"}  # what there is after a week, and with a second release
+    assert before.keys() | later == services.ABOUT.keys()
+    assert before["lower"] < before["mean"] < before["upper"]
+    assert before["course"] == before["mean"]
+    assert before["target"] == 0.5
+    _, bad = (shown["services", "All services"] for shown in seen.phases["bad answers"])
+    assert bad["alerts"] > 0
+
+
+def test_the_marks_of_the_dashboards_are_queries_that_prometheus_answers(seen: Seen) -> None:
+    assert {"TracescoreChanged"} <= {sample.labels["alertname"] for sample in seen.marks["Alerts"]}
+    assert seen.marks["Releases"] == [], "no release appeared while the replicas were scraped"
+
+
 def test_the_dots_of_every_panel_of_scores_are_named_as_the_data_source_expects(seen: Seen) -> None:
     (source,) = yaml.safe_load((BOARDS[0].FILE.parent / "datasource.yaml").read_text())["datasources"]
     names = {way["name"] for way in source["jsonData"]["exemplarTraceIdDestinations"]}
     assert seen.exemplars.keys() == {f"{measure}: scores" for measure in LIVE_MEASURES}
-    for found in seen.exemplars.values():
+    for found in (seen.exemplars[f"{measure}: scores"] for measure in DEFAULT_MEASURES):
         assert min(float(each["value"]) for each in found) < 0.5  # the bad answers are among them
         assert all(re.fullmatch("[0-9a-f]{32}", each["labels"][name]) for each in found for name in names)

@@ -25,7 +25,8 @@ from deploy.prometheus.estimates import SUMS
 from tests.results import relevancy, result
 from tests.servers import binary
 from tests.showcase import replicas
-from tracescore.config import Config
+from tracescore.config import DEFAULT_MEASURES, Config
+from tracescore.config.drift import DriftConfig
 from tracescore.config.file import load
 from tracescore.config.gold import GoldConfig, HttpTargetConfig
 from tracescore.config.types import host_port, is_loopback
@@ -82,7 +83,7 @@ def test_every_dashboard_is_committed_and_known_by_a_name_of_its_own() -> None:
 
 
 def test_every_metric_named_in_rules_and_dashboards_is_exposed(tmp_path: Path) -> None:
-    with replicas(1) as (replica,):
+    with replicas(1, drift=DriftConfig(targets=dict.fromkeys(LIVE_MEASURES, 0.6))) as (replica,):
         replica.score(dict.fromkeys(LIVE_MEASURES, 0.5))
         replica.ask_judge()
         families = list(replica.registry.collect())
@@ -122,6 +123,25 @@ def test_every_alert_links_to_the_page_filtered_by_what_it_knows() -> None:
             link = rule["annotations"]["page"]
             assert link.startswith(f"{rules.PAGE}/")
             assert ("?measure=" in link) == ("$labels.measure" in rule["annotations"]["summary"]), rule["alert"]
+
+
+def test_the_rules_are_written_with_the_addresses_and_the_scale_that_are_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    rules.main(["--runbook", "https://wiki/alerts", "--page", "https://quality/", "--scale", "100", str(file)])
+    groups = _yaml(file)["groups"]
+    every = [rule for group in groups for rule in group["rules"]]
+    told = {rule["alert"]: rule for rule in every if "alert" in rule}
+    below = told["TracescoreBelowTarget"]
+    assert below["annotations"]["runbook_url"] == "https://wiki/alerts#tracescorebelowtarget"
+    assert below["annotations"]["page"].startswith("https://quality/?measure=")
+    assert (below["for"], below["keep_firing_for"], groups[0]["interval"]) == ("6000ms", "9000ms", "600ms")
+    text = " ".join(rule["expr"] for rule in every)
+    assert "seconds(" not in text
+    assert not re.findall(r"(?:\[|\[\d+ms:|offset )\d+[smhd]\b", text), "a duration was not divided"
+    assert 'window="1d"' in text, "the value of a label is a name"
+    assert "> 36\n" in told["TracescoreServiceStopped"]["expr"]
+    assert 'measure="completeness", window="1d"}[6048000ms:864000ms]' in text
+    _accepts(binary("promtool"), "check", "rules", file)
 
 
 def test_every_alert_has_a_section_in_the_docs_and_does_not_flap() -> None:
@@ -362,7 +382,7 @@ def test_low_scores_are_kept_by_the_attributes_that_evaluation_spans_carry() -> 
         assert present.endswith("!= nil")
         found[key] = float(low.rpartition("<")[2])
     assert set(found) <= carried
-    assert found == {f"tracescore.{measure}": targets[measure] for measure in LIVE_MEASURES}
+    assert found == {f"tracescore.{measure}": targets[measure] for measure in DEFAULT_MEASURES}
 
 
 def test_the_image_listens_on_all_addresses_but_for_the_page() -> None:

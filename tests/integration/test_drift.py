@@ -20,11 +20,11 @@ from tests.openai_server import OpenAIServer, Reply, Request, openai_server, sen
 from tests.results import SettableClock, interaction
 from tests.servers import PrometheusServer, wait
 from tests.showcase import JUDGE, Replica, replicas
-from tracescore.config import SamplingConfig
+from tracescore.config import DEFAULT_MEASURES, SamplingConfig
 from tracescore.config.drift import BaselineConfig, DriftConfig
 from tracescore.drift.baseline import DAY
 from tracescore.evaluators import evaluate_all
-from tracescore.model import LIVE_MEASURES, Interaction, Result, Score
+from tracescore.model import Interaction, Result, Score
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
 
@@ -50,7 +50,7 @@ class Weeks:
         results = []
         for _ in range(count):
             told = self.next(**fields)
-            scores = (Score(m, float(self.rng.random() < means[m])) for m in LIVE_MEASURES)
+            scores = (Score(m, float(self.rng.random() < means[m])) for m in DEFAULT_MEASURES)
             results.append(Result(told, tuple(scores), JUDGE, finished=self.clock.now))
         self.replica.portal.call(self._take, results)
 

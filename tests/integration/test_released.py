@@ -81,13 +81,21 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
         yield Rig(tmp_path, judge, sink, relay, SettableClock(LEFT["now"]))
 
 
+LEDGER = ("tracescore_interactions_total", "tracescore_evaluations_total")
+APP = ("service_name", "deployment_environment")
+"""Labels that 0.1.0 did not have everywhere; an empty one is none."""
+
+
 def figures(rows: Any) -> Figures:
-    """Those that are not 0, and not the one that may change."""
-    return {
-        (name, tuple(sorted(labels.items()))): value
-        for name, labels, value in rows
-        if value and name not in {DELIVERED, *COMPARED}
-    }
+    """Those that are not 0, and not the one that may change; of the ledger, those of all services together."""
+    found: Figures = {}
+    for name, labels, value in rows:
+        if value and name not in {DELIVERED, *COMPARED}:
+            of_all = name in LEDGER
+            by = {k: v for k, v in labels.items() if k not in APP or (not of_all and v)}
+            key = name, tuple(sorted(by.items()))
+            found[key] = found.get(key, 0.0) + value
+    return found
 
 
 def shown(service: Service) -> Figures:

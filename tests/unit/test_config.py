@@ -365,6 +365,14 @@ BAD: dict[str, tuple[str, list[str]]] = {
             "f.yaml:1: drift.targets.faithfulnes: must be a valid number; got null",
         ],
     ),
+    "targets of services that cannot be": (
+        "drift: {targets: {completeness: {shop: 1.5, '*': half}, faithfulness: 2}}\n",
+        [
+            "f.yaml:1: drift.targets.completeness.*: must be a valid number; got 'half'",
+            "f.yaml:1: drift.targets.completeness.shop: must be less than 1; got 1.5",
+            "f.yaml:1: drift.targets.faithfulness: must be less than 1; got 2",
+        ],
+    ),
     "a setting of another kind": (
         "gold: {set: f, target: {kind: trace, url: 'http://app', answer: reply}}\n",
         ["f.yaml:1: gold.target.answer: no setting of kind: trace"],
@@ -596,6 +604,23 @@ def test_targets_that_are_not_named_stay_and_null_takes_one_away() -> None:
     assert config.drift.targets == {"answer_relevancy": 0.5, "faithfulness": 0.9}
     targets = parse("drift: {targets: {answer_correctness: 0.7}}\n", "f.yaml").drift.targets
     assert targets.keys() == {*DEFAULT_MEASURES, "answer_correctness"}
+
+
+@pytest.mark.parametrize(
+    ("given", "of_shop", "of_others"),
+    [
+        ("0.6", 0.6, 0.6),
+        ("{'*': 0.6, shop: 0.7}", 0.7, 0.6),
+        ("{shop: 0.7}", 0.7, 0.5),
+        ("{shop: 0.7, '*': null}", 0.7, None),
+        ("null", None, None),
+    ],
+)
+def test_a_service_has_its_own_target_or_that_of_all_others(
+    given: str, of_shop: float | None, of_others: float | None
+) -> None:
+    drift = parse(f"drift: {{targets: {{completeness: {given}}}}}\n", "f.yaml").drift
+    assert [drift.target("completeness", name) for name in ("shop", "bank", "*")] == [of_shop, of_others, of_others]
 
 
 def test_units_are_read() -> None:

@@ -34,7 +34,7 @@ class Rig:
         self.app = Pages(
             web or WebConfig(), lambda: LEDGER, lambda: NOW, registry, AccessMetrics(registry),
             releases=Releases(registry, lambda: NOW),
-            endpoints={}, targets={}, switch=content_switch, changes=self.watch,
+            endpoints={}, target=lambda *_: None, switch=content_switch, changes=self.watch,
         )  # fmt: skip
 
     async def post(self, body: object, **headers: str):
@@ -176,7 +176,7 @@ async def test_a_gold_run_of_another_process_learns_how_many_of_its_answers_came
     page = Pages(
         WebConfig(), lambda: LEDGER, lambda: NOW, registry, AccessMetrics(registry),
         releases=Releases(registry, lambda: NOW),
-        endpoints={}, targets={}, switch=content_switch, live=live.count,
+        endpoints={}, target=lambda *_: None, switch=content_switch, live=live.count,
     )  # fmt: skip
     answered = await ask(page, "/api/gold", method="POST", body=json.dumps(body).encode(), **OURS)
     assert (answered.status, json.loads(answered.body)) == (status, said)

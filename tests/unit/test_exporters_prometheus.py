@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -20,11 +21,13 @@ from tracescore.config import PrometheusConfig, SamplingConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.exporters.prometheus.exporter import PrometheusExporter
 from tracescore.exporters.prometheus.exposition import render
+from tracescore.exporters.prometheus.histogram import BucketsState
 from tracescore.formulas import gaffke_interval
 from tracescore.model import Result, Score, Unscored
 
 pytestmark = pytest.mark.anyio
 
+TENTHS = tuple(n / 10 for n in range(1, 11))
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 LABELS = {
     "service_name": "shop",
@@ -79,10 +82,24 @@ async def test_gauges_show_the_window_under_the_names_and_labels_of_the_document
 
 
 async def test_the_targets_are_exposed_so_that_rules_need_not_repeat_them() -> None:
-    rig = Rig(targets={"completeness": 0.7, "answer_correctness": 0.9, "faithfulness": None})
-    assert await rig.value("tracescore_target_ratio", measure="completeness") == 0.7
-    assert await rig.value("tracescore_target_ratio", measure="answer_correctness") == 0.9
-    assert await rig.value("tracescore_target_ratio", measure="faithfulness") is None
+    rig = Rig(targets={"completeness": {"*": 0.7, "shop": 0.8}, "answer_correctness": 0.9, "faithfulness": None})
+    found = {
+        (s.labels["measure"], s.labels["service_name"]): s.value for s in await rig.samples("tracescore_target_ratio")
+    }
+    assert found == {
+        ("answer_relevancy", ""): 0.5,
+        ("completeness", ""): 0.7,
+        ("completeness", "shop"): 0.8,
+        ("answer_correctness", ""): 0.9,
+    }
+
+
+async def test_scores_are_held_against_the_target_of_their_service() -> None:
+    rig = Rig(targets={"answer_relevancy": {"*": None, "shop": 0.7}})
+    for number, service in enumerate(("shop", "bank")):
+        await rig.export(result(relevancy(0.6), number=number, service=service))
+    (below,) = await rig.samples("tracescore_answer_relevancy_below_target_weight_total")
+    assert (below.labels["service_name"], below.value) == ("shop", 1)
 
 
 async def test_gauges_are_absent_under_min_count_while_the_count_says_why() -> None:
@@ -145,13 +162,12 @@ async def test_a_measure_without_a_target_has_no_series_below_it() -> None:
     assert await rig.samples("tracescore_answer_relevancy_below_target_weight_total") == []
 
 
-async def test_the_histogram_has_tenths_and_the_target_as_bounds_and_is_unweighted() -> None:
+async def test_the_histogram_has_tenths_as_bounds_whatever_the_target_and_is_unweighted() -> None:
     rig = Rig(targets={"answer_relevancy": 0.55})
     await rig.export(result(relevancy(0.0), weight=7.0), result(relevancy(0.52), number=2), result(relevancy(1.0)))
     buckets = {s.labels["le"]: s.value for s in await rig.samples("tracescore_answer_relevancy_score_bucket")}
-    bounds = [*(f"{n / 10}" for n in range(6)), "0.55", *(f"{n / 10}" for n in range(6, 11)), "+Inf"]
-    assert list(buckets) == bounds
-    assert (buckets["0.0"], buckets["0.5"], buckets["0.55"], buckets["0.9"], buckets["1.0"]) == (1, 1, 2, 2, 3)
+    assert list(buckets) == [*(f"{n / 10}" for n in range(11)), "+Inf"]
+    assert (buckets["0.0"], buckets["0.5"], buckets["0.6"], buckets["0.9"], buckets["1.0"]) == (1, 1, 2, 2, 3)
     assert await rig.value("tracescore_answer_relevancy_score_count", **LABELS) == 3
     assert await rig.value("tracescore_answer_relevancy_score_sum", **LABELS) == pytest.approx(1.52)
 
@@ -371,12 +387,20 @@ async def test_another_process_goes_on_from_the_totals_and_recent_results_of_one
     assert await counted(second) == await counted(first)
 
 
-async def test_a_histogram_with_another_target_begins_anew_and_the_sums_go_on() -> None:
-    first, second = Rig(), Rig(targets={"answer_relevancy": 0.65})
+async def test_a_histogram_of_0_1_0_whose_target_was_a_bound_goes_on_without_it_and_another_one_begins_anew() -> None:
+    first, second = Rig(), Rig()
     await first.export(result(relevancy(0.4)))
-    second.exporter.resume(first.exporter.state())
-    assert await second.value("tracescore_answer_relevancy_score_count", **LABELS) == 0
-    assert await second.value("tracescore_answer_relevancy_weight_total", **LABELS) == 1
+    state = first.exporter.state()
+    (series,) = (each for each in state.table.series if each.buckets)
+    with_target = BucketsState((0.0, *TENTHS[:4], 0.45, *TENTHS[4:]), (1, 0, 0, 0, 2, 3, 4, *[0] * 6), 9.5)
+    other = BucketsState((0.0, 0.3, 1.0), (1, 2, 3, 4), 9.5)
+    for kept, count, up_to_half in ((with_target, 10, 10), (other, 0, 0)):
+        second = Rig()
+        table = replace(state.table, series=(replace(series, buckets=kept),))
+        second.exporter.resume(replace(state, table=table))
+        assert await second.value("tracescore_answer_relevancy_score_count", **LABELS) == count
+        assert await second.value("tracescore_answer_relevancy_score_bucket", le="0.5", **LABELS) == up_to_half
+        assert await second.value("tracescore_answer_relevancy_weight_total", **LABELS) == 1
 
 
 async def test_totals_for_which_there_is_no_room_any_more_are_left_out() -> None:

@@ -71,6 +71,59 @@ def test_each_ending_is_counted_under_its_outcome_and_reason(registry: Collector
     assert scraped.sum(total) == 4
 
 
+def test_interactions_are_counted_by_app_and_evaluations_by_service(registry: CollectorRegistry) -> None:
+    ledger = Ledger(registry, SettableClock())
+    for number, (service, environment) in enumerate((("docs", "prod"), ("docs", "test"), ("docs", ""), ("", "prod"))):
+        of = interaction(number, service=service, environment=environment)
+        ledger.read(of)
+        ledger.shed(of, ["completeness"], "queue_full")
+    scraped = Scraped(registry)
+    read, ended = "tracescore_interactions_total", "tracescore_evaluations_total"
+    for environment in ("prod", "test", "unknown"):
+        of_app = {"service_name": "docs", "deployment_environment": environment}
+        assert scraped.sum(read, state="complete", **of_app) == 1
+        assert scraped.sum(read, state="no_answer", **of_app) == 0, "what never happened is seen to be none"
+    assert scraped.sum(read, service_name="", deployment_environment="") == 1
+    assert scraped.sum(ended, outcome="shed", service_name="docs") == 3
+    assert scraped.sum(ended, reason="judge_timeout", measure="completeness", service_name="docs") == 0
+    assert scraped.sum(ended, outcome="shed", service_name="") == 1
+
+
+def test_apps_beyond_the_bound_are_counted_together_and_the_first_keep_their_names(registry: CollectorRegistry) -> None:
+    ledger = Ledger(registry, SettableClock())
+    for number in (*range(150), 0):
+        ledger.read(interaction(number, service=f"app-{number}", environment="prod"))
+        ledger.shed(interaction(number, service=f"app-{number}", environment="prod"), ["completeness"], "queue_full")
+    scraped = Scraped(registry)
+    assert scraped.sum("tracescore_interactions_total", service_name="app-0") == 2
+    assert scraped.sum("tracescore_interactions_total", service_name="other", deployment_environment="other") == 100
+    assert scraped.sum("tracescore_interactions_total") == scraped.sum("tracescore_evaluations_total") == 151
+    assert len({s.labels.get("service_name") for s in scraped.samples if s.name.endswith("interactions_total")}) == 52
+
+
+def test_what_0_1_0_kept_goes_on_without_a_service() -> None:
+    kept = {
+        "version": 1,
+        "read": {"complete": 5, "no_answer": 1},
+        "ended": [["completeness", "scored", "", 3], ["completeness", "unscored", "judge_timeout", 2]],
+        "lag": {"bounds": [1.0], "counts": [0, 0], "sum": 0.0},
+        "epochs": {"m": 2},
+    }
+    registry = CollectorRegistry()
+    ledger = Ledger(registry, SettableClock())
+    ledger.resume(Ledger.codec.load(kept))
+    ledger.read(interaction())
+    ledger.finished(result(Unscored("completeness", "judge_timeout")))
+    scraped = Scraped(registry)
+    for labels, count in (({"service_name": ""}, 5), ({"service_name": "shop"}, 1)):
+        assert scraped.sum("tracescore_interactions_total", state="complete", **labels) == count
+    for labels, count in (({"service_name": ""}, 2), ({"service_name": "shop"}, 1)):
+        assert scraped.sum("tracescore_evaluations_total", reason="judge_timeout", **labels) == count
+    assert ledger.snapshot().interactions["complete"] == 6
+    assert ledger.evaluations()["completeness"].total("unscored") == 3
+    assert ledger.latest_epoch("m") == 2
+
+
 def test_the_oldest_pending_age_grows_with_the_clock_and_ends_with_the_evaluation(registry: CollectorRegistry) -> None:
     clock = SettableClock()
     ledger = Ledger(registry, clock)

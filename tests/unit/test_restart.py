@@ -108,14 +108,20 @@ EDITS = {
     "a number": (lambda _: 7, 1),
     "ledger: not there": (lambda t: t.pop("ledger") and None, 0),
     "ledger: null": (lambda t: t.update(ledger=None), 1),
-    "ledger.read: a list": (lambda t: t["ledger"].update(read=[]), 1),
-    "ledger.read: words": (lambda t: t["ledger"].update(read={"complete": "one"}), 1),
+    "ledger.read: a map": (lambda t: t["ledger"].update(read={}), 1),
+    "ledger.read: words": (lambda t: t["ledger"]["read"][0].__setitem__(3, "one"), 1),
     "ledger.ended: rows too short": (lambda t: t["ledger"].update(ended=[["completeness", 1]]), 1),
     "ledger.lag: too few counts": (lambda t: t["ledger"]["lag"].update(counts=[1]), 1),
     "ledger: of a later version": (lambda t: t["ledger"].update(version=99), 1),
-    "ledger: from before there were versions": (lambda t: t["ledger"].pop("version") and None, 0),
-    "ledger.read: not a number": (lambda t: t["ledger"]["read"].update(complete=float("nan")), 1),
-    "ledger.ended: true for a count": (lambda t: t["ledger"]["ended"][0].__setitem__(3, True), 1),
+    "ledger: from before there were versions": (
+        lambda t: (
+            t["ledger"].update(version=None, read={"complete": 1}, ended=[["answer_relevancy", "scored", "", 1]])
+            or t["ledger"].pop("version")
+        ),
+        0,
+    ),
+    "ledger.read: not a number": (lambda t: t["ledger"]["read"][0].__setitem__(3, float("nan")), 1),
+    "ledger.ended: true for a count": (lambda t: t["ledger"]["ended"][0].__setitem__(4, True), 1),
     "prometheus: a list": (lambda t: t.update(prometheus=[]), 1),
     "prometheus.series: without sums": (lambda t: t["prometheus"]["table"]["series"][0].update(sums={}), 1),
     "prometheus.counters: too few": (lambda t: t["prometheus"].update(counters=[{}]), 1),

@@ -42,7 +42,7 @@ from tracescore.spool.changes import (
 )
 from tracescore.spool.codec import brief, decode, encode
 from tracescore.spool.file import File
-from tracescore.spool.schema import add_checksum
+from tracescore.spool.schema import TABLES, add_checksum
 from tracescore.spool.stored import Stored
 from tracescore.spool.writer import FileSpool
 
@@ -214,6 +214,39 @@ async def test_an_interaction_that_waits_is_read_from_what_it_was_read_from(rig:
     assert len(stored.pieces_of(known).spans) == 1
     assert [len(held.spans) for held in stored.closed()] == [1]
     assert [len(held.spans) for held in stored.requests()] == [1]
+    file.close()
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+async def test_a_file_from_before_services_were_noted_goes_on_without_those_rows_that_are_damaged(
+    rig: Rig, damaged: bool
+) -> None:
+    rig.start()
+    await rig.commit(pieces(1))
+    decided = [Decided(span_id, "complete", "waiting", 4.0, "beta", ("shop", "prod")) for span_id in ("a", "b")]
+    await rig.commit(TracesRead([TraceRead(trace_id(1), 1, NOW, decided)], []))
+    await rig.spool.close()
+    file, stored = reopened(rig.path)
+    assert {(known.service, known.environment) for known in stored.interactions()} == {("shop", "prod")}
+    file.close()
+    before = TABLES["interactions"]._replace(columns=TABLES["interactions"].columns[:-2])
+    with closing(sqlite3.connect(rig.path)) as db, db:
+        add_checksum(db)
+        db.execute("ALTER TABLE interactions RENAME TO now")
+        db.execute(before.create("interactions"))
+        db.execute(f"INSERT INTO interactions ({before.names}) SELECT {before.names} FROM now")
+        db.execute("DROP TABLE now")
+        db.execute("PRAGMA user_version = 2")
+    if damaged:
+        content = rig.path.read_bytes()
+        assert content.count(b"completewaiting") == 2
+        rig.path.write_bytes(content.replace(b"completewaiting", b"completewaitinh", 1))
+    file, stored = reopened(rig.path)
+    assert file.damaged_rows == damaged
+    known = list(stored.interactions())
+    assert {(each.weight, each.rule, each.service, each.environment) for each in known} == {(4.0, "beta", "", "")}
+    assert len(known) == 2 - damaged
+    assert len(list(stored.requests())) + len(list(stored.closed())) == 1
     file.close()
 
 

@@ -35,7 +35,7 @@ class Rig:
         self.app = Pages(
             web or WebConfig(), lambda: LEDGER, lambda: NOW, registry, AccessMetrics(registry),
             releases=Releases(registry, lambda: NOW),
-            endpoints={}, targets={}, switch=content_switch, labelling=self.labels if asking else None,
+            endpoints={}, target=lambda *_: None, switch=content_switch, labelling=self.labels if asking else None,
         )  # fmt: skip
 
     async def answer(self, **headers: str) -> Reply:

@@ -49,6 +49,10 @@ def check(
         if failures:
             raise UsageError("\ntracescore: ".join(failures))
     typer.echo(f"{file}: fine; judge {config.judge.known_as}, measures {', '.join(config.measures)}{gold_set}")
+    for measure, given in config.drift.targets.items():
+        if isinstance(given, dict):
+            own = ", ".join(f"{service} {target:g}" for service, target in given.items())
+            typer.echo(f"  targets of {measure} by service: {own}")
     if scores_per_day is not None:
         from tracescore.drift.power import report
 

@@ -1,24 +1,45 @@
 """The settings of estimates over time, and of what tells that they have changed."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from tracescore.config.types import Duration, Ratio, Section
 from tracescore.model import MEASURES, Measure
 
-DEFAULT_TARGETS: dict[Measure, float] = {"answer_relevancy": 0.5, "completeness": 0.5, "faithfulness": 0.8}
+DEFAULT_TARGETS: dict[Measure, float | dict[str, float]] = {
+    "answer_relevancy": 0.5,
+    "completeness": 0.5,
+    "faithfulness": 0.8,
+}
 
 
 def _over_defaults(value: object) -> object:
-    """The targets that are given over the default ones; without those of known measures that are null."""
+    """The targets that are given over the default ones, of measures and of services that are not named.
+
+    Without those of known measures, or of `*`, that are null.
+    """
     if not isinstance(value, dict):
         return value
-    targets = DEFAULT_TARGETS | value
+    targets: dict[Any, Any] = DEFAULT_TARGETS | value
+    for measure, given in targets.items():
+        if isinstance(given, dict):
+            every = {OTHERS: DEFAULT_TARGETS[measure]} if measure in DEFAULT_TARGETS else {}
+            targets[measure] = {
+                key: target for key, target in (every | given).items() if target is not None or key != OTHERS
+            }
     return {measure: target for measure, target in targets.items() if target is not None or measure not in MEASURES}
 
 
-Targets = Annotated[dict[Measure, Annotated[float, Field(gt=0, lt=1)]], BeforeValidator(_over_defaults)]
+OTHERS = "*"
+"""Stands for the services that are not named."""
+_Target = Annotated[float, Field(gt=0, lt=1)]
+OwnTarget = Annotated[
+    Annotated[_Target, Tag("number")] | Annotated[dict[str, _Target], Tag("by_service")],
+    Discriminator(lambda value: "by_service" if isinstance(value, dict) else "number"),
+]
+"""One for all services, or one by the name of a service; `*` is for those that are not named."""
+Targets = Annotated[dict[Measure, OwnTarget], BeforeValidator(_over_defaults)]
 
 
 DetectorName = Literal[
@@ -64,7 +85,8 @@ class DriftConfig(Section):
     min_count: int = Field(default=20, ge=1)
     """Effective scores (see [glossary](glossary.md)) that a window needs before its gauges appear."""
     targets: Targets = Field(default=DEFAULT_TARGETS)
-    """What the mean of a measure should stay above. A measure you do not name keeps its default; `null` removes it."""
+    """What the mean of a measure should stay above: one number, or one by service, where `*` is for the services that
+    you do not name. A measure you do not name keeps its default; `null` removes it."""
     detector: bool = True
     """Whether this process looks for drops. Each replica sees only its own scores."""
     false_alarm_every: Duration = Field(default=30 * 86_400.0, ge=86_400.0)
@@ -86,3 +108,12 @@ class DriftConfig(Section):
     """How long the verdict (judge or product) waits for the anchors."""
     labels: LabelsConfig | None = None
     """Which answers people label."""
+
+    def target(self, measure: Measure, service: str) -> float | None:
+        """What the mean of a measure of a service should stay above; None without. `*`: of those without their own."""
+        return (own := self.own_targets(measure)).get(service, own.get(OTHERS))
+
+    def own_targets(self, measure: Measure) -> dict[str, float]:
+        """The targets of a measure by the name of a service, or `*`."""
+        given = self.targets.get(measure, {})
+        return given if isinstance(given, dict) else {OTHERS: given}

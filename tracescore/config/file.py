@@ -117,11 +117,15 @@ def _duplicates(node: yaml.Node, path: str) -> Iterator[_Problem]:
             yield from _duplicates(value, f"{path}[{index}]")
 
 
+_OF_A_KEY = "[key]"
+"""What pydantic ends the path with where a name is wrong itself."""
+
+
 def _problem(details: Any, root: yaml.Node | None) -> _Problem:
     """One pydantic error as line, path and a sentence in our words."""
     steps = _written_steps(details["loc"], root)
     path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps).lstrip(".") or "(top)"
-    path = path.removesuffix(".[key]")  # pydantic's, of a name that is wrong itself
+    path = path.removesuffix(f".{_OF_A_KEY}")
     kind, got = details["type"], details["input"]
     if kind == "missing":
         return _line(root, steps[:-1]), path, "required, but not set"
@@ -174,7 +178,8 @@ def _written_steps(loc: Sequence[int | str], root: yaml.Node | None) -> list[int
     node = root
     for index, step in enumerate(loc):
         child = _child(node, step)
-        if child is None and index + 1 < len(loc) and isinstance(node, yaml.MappingNode):
+        inside_a_map = isinstance(node, yaml.MappingNode) and index + 1 < len(loc)
+        if child is None and step != _OF_A_KEY and (inside_a_map or isinstance(node, yaml.ScalarNode)):
             continue
         steps.append(step)
         node = child

@@ -14,6 +14,7 @@ from tracescore.config import SamplingConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.drift.detector import Detector, DetectorState
 from tracescore.drift.observations import (
+    MEASURES,
     NAMES,
     Against,
     Conversations,
@@ -174,11 +175,14 @@ class Family:
         return True
 
     def _fresh(self, population: Population) -> dict[DetectorKind, Detector]:
-        return {kind: self._detector(kind, population[0]) for kind in self.kinds}
+        """A detector of each kind, but for targets that the service does not have."""
+        made = {kind: self._detector(kind, population[0]) for kind in self.kinds}
+        return {kind: detector for kind, detector in made.items() if detector is not None}
 
-    def _detector(self, kind: DetectorKind, service: str) -> Detector:
+    def _detector(self, kind: DetectorKind, service: str) -> Detector | None:
         if kind.against == "target":
-            return Detector(self._settings, self._settings.targets[kind.name])  # type: ignore[index]
+            target = self._settings.target(MEASURES[kind.name], service)
+            return None if target is None else Detector(self._settings, target)
         return Detector(self._settings, given=given_reference(self._settings, service, kind.name))
 
     def end_pauses(self, now: float) -> None:
@@ -210,7 +214,7 @@ class Family:
         _check(name)
         chosen = list(self.chosen(service, name))
         for population, kind, _ in chosen:
-            self.watched[population].detectors[kind] = self._detector(kind, population[0])
+            self.watched[population].detectors[kind] = self._fresh(population)[kind]
         if service is None and name is None:
             self._conversations = Conversations(self._settings.conversation_idle)
         return len(chosen)

@@ -6,7 +6,7 @@ is one observation, the mean of its scores, once it has been silent for a while.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, get_args
 
@@ -38,8 +38,8 @@ class DetectorKind(NamedTuple):
     against: Against
 
 
-def kinds(measures: Sequence[Measure], targets: Mapping[Measure, float]) -> list[DetectorKind]:
-    """The detectors of a service with these measures and targets."""
+def kinds(measures: Sequence[Measure], targets: Collection[Measure]) -> list[DetectorKind]:
+    """The detectors of a service with these measures, and targets for those."""
     names = [name for name in NAMES if MEASURES[name] in measures]
     aimed = [name for name in names if MEASURES[name] == name and name in targets]
     return [*(DetectorKind(name, "baseline") for name in names), *(DetectorKind(name, "target") for name in aimed)]

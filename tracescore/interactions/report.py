@@ -21,6 +21,8 @@ from tracescore.model import Clock, Interaction, State
 
 _log = logging.getLogger("tracescore.interactions")
 
+_NAMED = 3
+"""Services without content that the line names at most, those with the most interactions first."""
 _EVERY = 60.0
 """Seconds between two lines while traffic flows; the first comes with the first trace."""
 
@@ -102,6 +104,7 @@ class Report:
         self._misspelt = ""
         self._marked = False
         """Whether any trace with a marker has come."""
+        self._silent_services: Tally[str] = Tally()
         self.genai_spans = Counter("tracescore_interactions_genai_spans", "GenAI spans read.", registry=registry)
 
     @property
@@ -135,6 +138,7 @@ class Report:
             self._states[interaction.state] += 1
             if interaction.state == "content_not_captured":
                 self._silent[interaction.convention, interaction.instrumentation] += 1
+                self._silent_services[interaction.service] += 1
             self._count_own_keys(interaction)
 
     def _count_own_keys(self, interaction: Interaction) -> None:
@@ -157,14 +161,16 @@ class Report:
         counts = " ".join(f"{state}={count}" for state, count in states.items())
         counts += "".join(f" {reason}={count}" for reason, count in sorted(self._reasons.items()))
         counts += f" no_marker={unread}" if unread else ""
-        advice = self.advice
+        advice, named = self.advice, self._silent_services.most_common(_NAMED)
+        services = f' services="{", ".join(logs.plain(name) for name, _ in named)}"' if named else ""
         _log.log(
             logging.WARNING if advice else logging.INFO,
             "genai_spans=%d interactions=%d %s%s",
-            *(self._spans, self._states.total(), counts, f' advice="{advice}"' if advice else ""),
+            *(self._spans, self._states.total(), counts, services + (f' advice="{advice}"' if advice else "")),
         )
         self._next = self._clock() + _EVERY
         self._spans, self._misspelt = 0, ""
         self._states.clear()
         self._silent.clear()
+        self._silent_services.clear()
         self._reasons.clear()

@@ -128,7 +128,8 @@ class Journal:
                 what: Disposition = "left_out" if sampled is None else "waiting" if room.take(sampled) else "queue_full"
                 kept = sampled or interaction
                 fresh.append((kept, what))
-                decided.append(Decided(kept.span_id, kept.state, what, kept.weight, kept.rule))
+                app = kept.service, kept.environment
+                decided.append(Decided(kept.span_id, kept.state, what, kept.weight, kept.rule, app))
             op = evicted.get(raw.trace_id, closed.op) if raw.closed_by == "evicted" else closed.op
             traces.append(TraceRead(raw.trace_id, op, now, decided))
         if traces or closed.gone:

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import HistogramMetricFamily
@@ -14,6 +14,8 @@ from pydantic import NonNegativeInt
 
 from tracescore.exporters.prometheus.families import counter, gauge
 from tracescore.exporters.prometheus.histogram import Buckets, BucketsState
+from tracescore.exporters.prometheus.label_values import label_value
+from tracescore.exporters.prometheus.table import OTHER
 from tracescore.model import (
     FAIL_REASONS,
     MEASURES,
@@ -43,6 +45,13 @@ ENDINGS: tuple[Ending, ...] = (
     ("scored", ""),
     *((outcome_of(reason), reason) for reason in (*SKIP_REASONS, *FAIL_REASONS, *SHED_REASONS)),
 )
+
+_App = tuple[str, str]
+"""Service and deployment environment; both empty where they are not known, as in what version 0.1.0 kept."""
+
+_UNKNOWN: _App = ("", "")
+_MOST_APPS = 50
+"""Apps that get series of their own, several times what `max_series` has room for; the rest are counted as `other`."""
 
 _LAG_BUCKETS = (1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 
@@ -76,32 +85,39 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class LedgerState(Persisted):
-    """What is kept: interactions read, ended evaluations, their lag, and the highest epoch seen of each judge."""
+    """What is kept: interactions read, ended evaluations by service, their lag, and each judge's highest epoch seen."""
 
-    read: dict[State, NonNegativeInt]
-    ended: tuple[tuple[Measure, Outcome, Reason | Literal[""], NonNegativeInt], ...]
+    read: tuple[tuple[State, str, str, NonNegativeInt], ...]
+    ended: tuple[tuple[Measure, Outcome, Reason | Literal[""], str, NonNegativeInt], ...]
     lag: BucketsState
     epochs: dict[str, NonNegativeInt] = field(default_factory=dict)
 
 
+def _of_no_service(plain: Any) -> dict[str, Any]:
+    """What version 0.1.0 kept: nobody knows of which service it was."""
+    read = [[state, *_UNKNOWN, count] for state, count in plain["read"].items()]
+    return {**plain, "read": read, "ended": [[*ending, "", count] for *ending, count in plain["ended"]]}
+
+
 class Ledger:
-    """Counts interactions by state and evaluations by outcome.
+    """Counts interactions by state and app, and evaluations by outcome and service.
 
     At every scrape, per measure: started = the sum of the outcomes + pending. That holds by construction: an
     evaluation that ends without having been announced counts as started when it ends, and pending is the
     number of those that were announced and have not ended.
     """
 
-    codec = StateCodec(LedgerState)
+    codec = StateCodec(LedgerState, _of_no_service)
 
     def __init__(
         self, registry: CollectorRegistry, clock: Clock = time.time, settled: Callable[[], bool] = lambda: True
     ) -> None:
         """Lag is measured while `settled` says that the clock has not been set lately."""
         self._clock, self._settled = clock, settled
-        self._read: Counter[State] = Counter()
+        self._apps: dict[_App, None] = {_UNKNOWN: None}
+        self._read: Counter[tuple[State, _App]] = Counter()
         self._started: Counter[Measure] = Counter()
-        self._ended: Counter[tuple[Measure, Ending]] = Counter()
+        self._ended: Counter[tuple[Measure, Ending, str]] = Counter()
         self._pending: dict[Measure, dict[str, float]] = {measure: {} for measure in MEASURES}
         self._lag = Buckets(_LAG_BUCKETS)
         self._epochs: dict[str, int] = {}
@@ -109,7 +125,7 @@ class Ledger:
 
     def read(self, interaction: Interaction) -> None:
         """An interaction was read from a trace."""
-        self._read[interaction.state] += 1
+        self._read[interaction.state, self._app(interaction)] += 1
 
     def started(self, interaction: Interaction, measures: Iterable[Measure], since: float | None = None) -> None:
         """The interaction waits for the evaluation of `measures`, `since` an earlier time or now."""
@@ -139,15 +155,21 @@ class Ledger:
 
     def snapshot(self, spans: int = 0) -> Snapshot:
         """The counts at this moment; `spans` is how many were received."""
-        return Snapshot(spans, {state: self._read[state] for state in STATES}, self.evaluations())
+        states = dict.fromkeys(STATES, 0)
+        for (state, _), count in self._read.items():
+            states[state] += count
+        return Snapshot(spans, states, self.evaluations())
 
     def evaluations(self) -> Mapping[Measure, Tally]:
         """What became of the evaluations so far, by measure; those never started are left out."""
+        ended: Counter[tuple[Measure, Ending]] = Counter()
+        for (measure, ending, _), count in self._ended.items():
+            ended[measure, ending] += count
         return {
             measure: Tally(
-                scored=self._ended[measure, ENDINGS[0]],
+                scored=ended[measure, ENDINGS[0]],
                 pending=len(self._pending[measure]),
-                reasons={reason: self._ended[measure, (outcome, reason)] for outcome, reason in ENDINGS if reason},
+                reasons={reason: ended[measure, (outcome, reason)] for outcome, reason in ENDINGS if reason},
             )
             for measure in MEASURES
             if self._started[measure]
@@ -168,15 +190,15 @@ class Ledger:
         return [
             counter(
                 "tracescore_interactions",
-                "Interactions read, by state: complete, or what is missing.",
-                ["state"],
-                [([state], self._read[state]) for state in STATES],
+                "Interactions received and read from traces, whether or not they are scored, by state and app.",
+                ["state", "service_name", "deployment_environment"],
+                [([state, *app], self._read[state, app]) for app in self._apps for state in STATES],
             ),
             counter(
                 "tracescore_evaluations",
-                "Evaluations that ended, by outcome, and by reason where there is no score.",
-                ["measure", "outcome", "reason"],
-                [([each, *ending], self._ended[each, ending]) for each in MEASURES for ending in ENDINGS],
+                "Evaluations that ended, by service, outcome and the reason why there is no score.",
+                ["measure", "outcome", "reason", "service_name"],
+                [([each, *ending, service], count) for (each, ending, service), count in self._endings().items()],
             ),
             *self._open(),
             lag,
@@ -184,22 +206,44 @@ class Ledger:
 
     def state(self) -> LedgerState:
         """What the counters show."""
-        ended = tuple((measure, *ending, count) for (measure, ending), count in self._ended.items())
-        return LedgerState(dict(self._read), ended, self._lag.state(), dict(self._epochs))
+        read = tuple((state, *app, count) for (state, app), count in self._read.items())
+        ended = tuple((measure, *ending, service, count) for (measure, ending, service), count in self._ended.items())
+        return LedgerState(read, ended, self._lag.state(), dict(self._epochs))
 
     def resume(self, state: LedgerState) -> None:
         """Goes on from the counts of an earlier process; what was pending there has to be announced again."""
         self._lag.resume(state.lag)
         self._epochs.update(state.epochs)
-        self._read.update(state.read)
-        for measure, outcome, reason, count in state.ended:
-            self._ended[measure, (outcome, reason)] += count
+        for read_as, service, environment, count in state.read:
+            app = service, environment
+            self._apps[app] = None
+            self._read[read_as, app] += count
+        for measure, outcome, reason, service, count in state.ended:
+            self._ended[measure, (outcome, reason), service] += count
             self._started[measure] += count
 
     def _end(self, interaction: Interaction, measure: Measure, ending: Ending) -> None:
         if self._pending[measure].pop(interaction.key, None) is None:
             self._started[measure] += 1
-        self._ended[measure, ending] += 1
+        self._ended[measure, ending, self._app(interaction)[0]] += 1
+
+    def _app(self, interaction: Interaction) -> _App:
+        """As what the interaction is counted. Apps keep their names for good: no counter ever jumps or starts again."""
+        if not interaction.service:
+            return _UNKNOWN
+        app = label_value(interaction.service), label_value(interaction.environment)
+        if app not in self._apps and len(self._apps) > _MOST_APPS:
+            app = OTHER, OTHER
+        self._apps[app] = None
+        return app
+
+    def _endings(self) -> Mapping[tuple[Measure, Ending, str], int]:
+        """All, those that never happened at 0, so that a rate knows where they begin; per service, of what runs."""
+        running = [measure for measure in MEASURES if self._started[measure]]
+        shown: dict[tuple[Measure, Ending, str], int] = {}
+        for service, measures in {"": MEASURES, **{of: running for of, _ in self._apps if of}}.items():
+            shown |= {(measure, ending, service): 0 for measure in measures for ending in ENDINGS}
+        return shown | dict(self._ended)
 
     def _open(self) -> Iterator[Metric]:
         now, pending, of = self._clock(), self._pending, ["measure"]

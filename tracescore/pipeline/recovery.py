@@ -187,4 +187,5 @@ class Recovery:
 
 def _unread(known: Known, state: State = "complete") -> Interaction:
     """As much of an interaction as counting it needs."""
-    return Interaction(known.trace_id.hex(), known.span_id, state, None, None)
+    unread = Interaction(known.trace_id.hex(), known.span_id, state, None, None)
+    return dataclasses.replace(unread, service=known.service, environment=known.environment)

@@ -24,7 +24,6 @@ already, or it was a later reading of one that was known. `done` once its result
 the start and could not be read from its pieces again."""
 
 SPAN, LOG = 0, 1
-
 REMEMBERED_SECONDS = 3600.0
 """How long the ids of finished traces are kept, which is how long the assembly remembers them."""
 KEPT_ERASED = 31 * 86_400.0  # for so long late spans of an erased trace are known for such
@@ -137,6 +136,7 @@ class Decided:
     disposition: Disposition
     weight: float = 1.0
     rule: str = "default"
+    app: tuple[str, str] = ("", "")  # service, environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class TracesRead:
             [(f"user {user} {trace_id.hex()}", op) for user, trace_id in self.users],
         )
         rows = [
-            (trace.trace_id, i.span_id, i.state, i.disposition, i.weight, i.rule, trace.op, op, trace.closed_at)
+            (trace.trace_id, i.span_id, i.state, i.disposition, i.weight, i.rule, trace.op, op, trace.closed_at, *i.app)
             for trace in self.traces
             for i in trace.interactions
         ]
@@ -189,7 +189,7 @@ class TracesRead:
             [(trace.trace_id, trace.op, trace.closed_at) for trace in self.traces],
         )
         tables.db.executemany(
-            "INSERT INTO interactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+            "INSERT INTO interactions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
             "ON CONFLICT DO UPDATE SET state = excluded.state, at = excluded.at",
             rows,
         )

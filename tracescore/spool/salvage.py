@@ -46,7 +46,8 @@ def salvage(path: Path, into: Path, settings: tuple[str, ...]) -> Salvaged:
             old.execute("PRAGMA writable_schema = ON")  # a table that cannot be read costs no other one
         new.execute("BEGIN")
         sqlite.prepare(new, into, KIND)
-        for name, table in TABLES.items():
+        for name, now in TABLES.items():
+            table = _as_it_was(old, name, now)
             places = ", ".join("?" * len(table.columns))
             copied = new.executemany(
                 f"INSERT OR IGNORE INTO {name} ({table.names}) VALUES ({places})",  # noqa: S608
@@ -61,6 +62,14 @@ def damaged_rows(db: sqlite3.Connection) -> int:
     """How many rows have a wrong checksum; sqlite3.DatabaseError when they cannot even be counted."""
     count = "SELECT count(*) FROM {} WHERE checksum IS NOT {}"
     return sum(db.execute(count.format(name, table.checksum)).fetchone()[0] for name, table in TABLES.items())
+
+
+def _as_it_was(db: sqlite3.Connection, name: str, table: Table) -> Table:
+    """The table without the columns that came with a later version than that of the file."""
+    with suppress(*sqlite.DAMAGED):
+        there = {row[1] for row in db.execute(f"PRAGMA table_info({name})")}
+        table = table._replace(columns=tuple(c for c in table.columns if c.split()[0] in there) or table.columns)
+    return table
 
 
 def _good(rows: Iterator[tuple[Any, ...]], salvaged: Salvaged) -> Iterator[tuple[Any, ...]]:

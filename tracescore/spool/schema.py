@@ -86,6 +86,8 @@ TABLES = {
             "read_op INTEGER NOT NULL",
             "op INTEGER NOT NULL",
             "at REAL NOT NULL",
+            "service TEXT NOT NULL DEFAULT ''",
+            "environment TEXT NOT NULL DEFAULT ''",
         ),
         "trace_id, span_id",
     ),
@@ -104,9 +106,9 @@ CREATE INDEX owing ON owed (op);
 KIND = sqlite.FileKind(
     "spool.path",
     application_id=int.from_bytes(b"tscs", "big"),
-    version=2,
+    version=3,
     schema="".join(table.create(name) for name, table in TABLES.items()) + _INDEXES,
-    earlier=(1,),  # without checksums
+    earlier=(1, 2),  # without checksums; without the service of an interaction
 )
 
 

@@ -30,7 +30,10 @@ class Held:
 
 
 class Known(NamedTuple):
-    """An interaction that was read; `counted` when the totals know of it. `read_op` says from which pieces."""
+    """An interaction that was read; `counted` when the totals know of it. `read_op` says from which pieces.
+
+    Service and environment are empty where a version before noted it.
+    """
 
     trace_id: bytes
     span_id: str
@@ -40,6 +43,8 @@ class Known(NamedTuple):
     rule: str
     read_op: int
     at: float
+    service: str
+    environment: str
     counted: bool
 
 
@@ -102,7 +107,7 @@ class Stored:
 
     def interactions(self) -> Iterator[Known]:
         """Those that are remembered, the longest known first."""
-        columns = "trace_id, span_id, state, fate, weight, rule, read_op, at, op"
+        columns = "trace_id, span_id, state, fate, weight, rule, read_op, at, service, environment, op"
         for row in self._db.execute(f"SELECT {columns} FROM interactions ORDER BY at, trace_id, span_id"):  # noqa: S608
             yield Known._make((*row[:-1], row[-1] <= self._counted_up_to))
 

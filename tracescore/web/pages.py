@@ -32,7 +32,7 @@ from tracescore.calibration.labelling import Labelling
 from tracescore.config import WebConfig
 from tracescore.drift.releases import Releases
 from tracescore.drift.watch import DriftWatch
-from tracescore.model import Clock, Measure, Result
+from tracescore.model import Clock, Result
 from tracescore.net.access import AccessMetrics
 from tracescore.net.asgi import Receive, Response, Scope, Send, respond
 from tracescore.pipeline.ledger import Snapshot
@@ -69,7 +69,7 @@ class Pages:
     """Keeps the last results and shows them.
 
     `ledger` gives the counts at the moment of asking, `releases` what those scored; `endpoints` maps the values of
-    OTEL_EXPORTER_OTLP_PROTOCOL to the URLs we receive at; `targets` are the scores below which a number is marked;
+    OTEL_EXPORTER_OTLP_PROTOCOL to the URLs we receive at; `target` gives the scores below which a number is marked;
     `switch` names, for a convention and an instrumentation, the settings that make it record content; `changes` is
     what watches for changes, `labelling` what asks people for labels, if anything does; `gold` tells of the gold set,
     if there is one; `live` counts the answers that came in live traces lately; results leave the page after `age`
@@ -88,7 +88,7 @@ class Pages:
         *,
         releases: Releases,
         endpoints: Mapping[str, str],
-        targets: Mapping[Measure, float],
+        target: views.TargetOf,
         switch: Callable[[str, str], str],
         changes: DriftWatch | None = None,
         labelling: Labelling | None = None,
@@ -106,7 +106,7 @@ class Pages:
         self._clock = clock
         self._releases = releases
         self._endpoints = endpoints
-        self._targets = targets
+        self._target = target
         self._switch = switch
         self._changes = changes
         self._recent = Recent(settings.keep, clock, age)
@@ -184,14 +184,14 @@ class Pages:
             chosen = views.read_filter(query)
         except ValueError as error:
             return _message(400, "tracescore cannot show this", f"{error}.")
-        values = views.overview(self._recent, self._ledger(), chosen, self._targets, self._estimating)
+        values = views.overview(self._recent, self._ledger(), chosen, self._target, self._estimating)
         silent = views.silent(self._recent.results())
         about = {
             "now": self._clock(),
             "gold": GOLD_PATH if self._gold is not None else None,
             "keep": self._keep,
             "endpoints": self._endpoints,
-            "targets": self._targets,
+            "target_of": self._target,
             "switches": [(told or convention, self._switch(convention, told)) for convention, told in silent],
             "releases": releases.overview(self._releases, chosen.service),
             "changes": self._changes.show() if self._changes else None,
@@ -215,7 +215,7 @@ class Pages:
             return _message(404, "Nothing here", unknown if match else misspelt)
         trace_id = kept[0].result.interaction.trace_id
         saved = self._saving is not None and self._saving.has(trace_id)
-        values = {"kept": kept, "trace_id": trace_id, "targets": self._targets, "saved": saved}
+        values = {"kept": kept, "trace_id": trace_id, "target_of": self._target, "saved": saved}
         return html(200, page("interaction.html", **values))
 
     async def _label(self, request: Request, visitor: Visitor) -> Response:

@@ -1,6 +1,6 @@
 """What each page shows, worked out from the results and the ledger; the templates only lay it out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -75,8 +75,12 @@ class MeasureView:
     target: float | None
 
 
+TargetOf = Callable[[Measure, str], float | None]
+"""What the mean of a measure of a service should stay above; `*`: of services without a target of their own."""
+
+
 def overview(
-    recent: Recent, ledger: Snapshot, chosen: Filter, targets: Mapping[Measure, float], estimating: Estimating
+    recent: Recent, ledger: Snapshot, chosen: Filter, target: TargetOf, estimating: Estimating
 ) -> dict[str, Any]:
     """The overview's figures: means and worst scores of the results kept, and the ledger."""
     results = recent.results(chosen.service)
@@ -100,7 +104,7 @@ def overview(
                 means(scores, estimating.max_weight),
                 sliced(scores, estimating.max_weight, estimating.min_count),
                 worst(scores, most),
-                targets.get(measure),
+                target(measure, chosen.service or "*"),
             )
             for measure in shown
             for scores in [scored(results, measure)]

@@ -14,7 +14,7 @@ from prometheus_client.metrics_core import Metric
 from pydantic import NonNegativeFloat
 
 from tracescore.config import PrometheusConfig, SamplingConfig
-from tracescore.config.drift import DriftConfig
+from tracescore.config.drift import OTHERS, DriftConfig
 from tracescore.exporters.kinds import Continuing
 from tracescore.exporters.prometheus.conversations import OpenConversations, OpenConversationState
 from tracescore.exporters.prometheus.families import counter, from_zero, gauge
@@ -30,6 +30,9 @@ LABELS = ("judge", "service_name", "deployment_environment", "service_version")
 SLICE_LABELS = ("slice_key", "slice")
 MANY_WINDOWS = 3
 """From so many on, the slice `windows` does not count any more."""
+
+_BOUNDS = [step / 10 for step in range(11)]
+"""Of the histograms: the same for all services, so that their buckets add up."""
 
 _GAUGES: dict[str, tuple[str, str]] = {
     "ratio": ("mean", "Weighted mean over drift.window, of this process; absent below drift.min_count."),
@@ -119,12 +122,13 @@ class PrometheusExporter(Continuing):
         held.set_function(lambda: len(self._table))
         target = Gauge(
             "tracescore_target_ratio",
-            "Target of the measure (drift.targets).",
-            ["measure"],
+            "Target of the measure (drift.targets); without service_name, of services without their own.",
+            ["measure", "service_name"],
             registry=registry,
         )
-        for measure, value in drift.targets.items():
-            target.labels(measure).set(value)
+        for measure in drift.targets:
+            for service, value in drift.own_targets(measure).items():
+                target.labels(measure, "" if service == OTHERS else label_value(service)).set(value)
         registry.register(self)
 
     async def export(self, result: Result) -> None:
@@ -210,22 +214,18 @@ class PrometheusExporter(Continuing):
 
     def _series(self, measure: Measure, labels: tuple[str, ...]) -> Series:
         window = Window(self._drift.window, self._drift.min_count, self._max_weight, self._clock)
-        live = Live(window, Buckets(self._bounds(measure)))
-        return Series(labels, self._drift.targets.get(measure), live, self._cost(measure))
+        live = Live(window, Buckets(_BOUNDS))
+        return Series(labels, self._target(measure, labels), live, self._cost(measure))
 
     def _slice(self, measure: Measure, labels: tuple[str, ...]) -> Series:
-        return Series(labels, self._drift.targets.get(measure), None, self._slice_cost(measure))
+        return Series(labels, self._target(measure, labels), None, self._slice_cost(measure))
 
-    def _bounds(self, measure: Measure) -> list[float]:
-        """0, .1 ... .9, 1 and the target."""
-        target = self._drift.targets.get(measure)
-        return sorted({step / 10 for step in range(11)} | ({target} if target is not None else set()))
+    def _target(self, measure: Measure, labels: tuple[str, ...]) -> float | None:
+        return self._drift.target(measure, labels[LABELS.index("service_name")])
 
     def _cost(self, measure: Measure) -> int:
         """Prometheus series of one label set: gauges, buckets with +Inf, sum and count, sums."""
-        return (
-            len(_GAUGES) + len(self._bounds(measure)) + 3 + self._slice_cost(measure) + (measure == "answer_relevancy")
-        )
+        return len(_GAUGES) + len(_BOUNDS) + 3 + self._slice_cost(measure) + (measure == "answer_relevancy")
 
     def _slice_cost(self, measure: Measure) -> int:
         return len(SUMS) + (measure in self._drift.targets)
@@ -248,8 +248,8 @@ class PrometheusExporter(Continuing):
             rows = [(series.labels, series.sums[name]) for series in all_series]
             yield counter(f"{prefix}_{name}", about, names, rows)
         if measure in self._drift.targets:
-            about = f"Sum of weights of the scores below the target of {self._drift.targets[measure]}."
-            rows = [(series.labels, series.below_target) for series in all_series]
+            about = "Sum of weights of the scores below the target of their service (tracescore_target_ratio)."
+            rows = [(series.labels, series.below_target) for series in all_series if series.target is not None]
             yield counter(f"{prefix}_below_target_weight", about, names, rows)
 
 

@@ -1,5 +1,6 @@
 """A histogram whose counts can go on after a restart, and whose buckets may each lead to a trace."""
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,9 +48,12 @@ class Buckets:
         return BucketsState(tuple(self._bounds), tuple(self._counts), self._sum)
 
     def resume(self, state: BucketsState) -> None:
-        """Goes on from the counts of an earlier process, unless it had other bounds."""
-        if state.bounds == tuple(self._bounds):
-            self._counts, self._sum = list(state.counts), state.sum
+        """Goes on from the counts of an earlier process, whose further bounds are left out, unless it lacked some."""
+        if not {*self._bounds} <= {*state.bounds}:
+            return
+        self._counts, self._sum = [0] * len(self._counts), state.sum
+        for bound, count in zip((*state.bounds, math.inf), state.counts, strict=True):
+            self._counts[bisect_left(self._bounds, bound)] += count
 
     def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
         """Adds the cumulative buckets, the sum and the count to a family."""

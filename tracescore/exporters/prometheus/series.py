@@ -57,13 +57,13 @@ class Series:
         self.abstained = 0.0
         self.used = 0.0
         """When it was last used, in Unix seconds."""
-        self._target = target
+        self.target = target
 
     def add(self, weight: float, score: float, squares: Squares) -> None:
         """Adds a score to the sums, the squared ones of which grow by `squares`."""
         for name, more in zip(SUMS, (weight, weight * score, *squares), strict=True):
             self.sums[name] += more
-        if self._target is not None and score < self._target:
+        if self.target is not None and score < self.target:
             self.below_target += weight
 
     def state(self, group: str, *, folded: bool) -> SeriesState:
