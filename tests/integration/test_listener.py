@@ -83,9 +83,7 @@ async def test_a_request_that_does_not_end_is_told_to_come_back_and_leaves_no_tr
 def test_a_taken_address_is_told_with_what_may_be_running_there() -> None:
     with bind("127.0.0.1:0", "test") as taken:
         taken.listen()
-        with pytest.raises(
-            ListenError, match=r"already in use; another tracescore or a collector may use it"
-        ):
+        with pytest.raises(ListenError, match=r"already in use; another tracescore or a collector may use it"):
             bind(address_of(taken), "web.listen")
 
 
