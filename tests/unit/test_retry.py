@@ -92,6 +92,8 @@ def test_a_refusal_is_retryable_over_both_protocols_or_over_none() -> None:
         assert status.retryable == (http_answer(status.http) == "again")
     assert {reason for reason, status in REFUSALS.items() if status.retryable} == {
         "crowded",
+        "throttled",
+        "too_many_attempts",
         "full",
         "slow",
         "failed",

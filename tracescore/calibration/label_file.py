@@ -8,7 +8,7 @@ that differ in one of them are never put together.
 
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, get_args
+from typing import Any
 
 import orjson
 
@@ -56,8 +56,8 @@ def read_labels(lines: Iterable[bytes]) -> dict[LabelGroup, GroupScores]:
 def _group(row: Any) -> LabelGroup:
     if not isinstance(row, Mapping):
         raise ValueError("an object with measure, score and label expected")  # noqa: TRY004 - told like all others
-    if row.get("measure") not in get_args(LiveMeasure):
-        raise ValueError(f"measure: one of {', '.join(get_args(LiveMeasure))} expected; got {_shown(row, 'measure')}")
+    if row.get("measure") not in tuple(ANSWERS):
+        raise ValueError(f"measure: one of {', '.join(ANSWERS)} expected; got {_shown(row, 'measure')}")
     for name in LabelGroup._fields:
         wanted = int if name == "epoch" else str
         if name in row and (not isinstance(row[name], wanted) or isinstance(row[name], bool)):

@@ -132,8 +132,10 @@ class GoldRunner:
         """Warns once a run when its answers were counted as live ones."""
         live = self.live.count(self._asked)
         if live and leaked(live, len(self._asked)):
-            what = 'event=gold_counted_as_live gold_set="%s" answers=%d of=%d advice="%s"'
-            _log.warning(what, self.name, live, len(self._asked), ADVICE)
+            _log.warning(
+                'event=gold_counted_as_live gold_set="%s" answers=%d of=%d advice="%s"',
+                *(self.name, live, len(self._asked), ADVICE),
+            )
             self._asked = frozenset()
 
     def take(self, trace_id: str, interactions: Sequence[Interaction]) -> bool:

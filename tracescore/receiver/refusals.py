@@ -64,7 +64,7 @@ REFUSALS: dict[RefusalReason, RefusalStatus] = {
     "unreachable": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.UNAVAILABLE),
     "no_destination": RefusalStatus(HTTPStatus.NOT_IMPLEMENTED, StatusCode.UNIMPLEMENTED),
     "unauthenticated": RefusalStatus(HTTPStatus.UNAUTHORIZED, StatusCode.UNAUTHENTICATED),
-    "too_many_attempts": RefusalStatus(HTTPStatus.TOO_MANY_REQUESTS, StatusCode.UNAUTHENTICATED),
+    "too_many_attempts": RefusalStatus(HTTPStatus.TOO_MANY_REQUESTS, StatusCode.RESOURCE_EXHAUSTED, throttled=True),
     # One sender is over its share: as `crowded`.
     "throttled": RefusalStatus(HTTPStatus.SERVICE_UNAVAILABLE, StatusCode.RESOURCE_EXHAUSTED, throttled=True),
     # To come again is what they are refused for.
