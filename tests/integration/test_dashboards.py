@@ -246,7 +246,7 @@ def test_a_panel_moves_with_the_fault_that_it_is_there_for(seen: Seen, panel: tu
     assert now > was if moves == RISES else now < was
 
 
-@pytest.mark.parametrize("panel", STEADY, ids=" / ".join)
+@pytest.mark.parametrize("panel", sorted(STEADY), ids=" / ".join)
 def test_a_panel_about_settings_has_data(seen: Seen, panel: tuple[str, str]) -> None:
     assert all(shown[panel] for pair in seen.phases.values() for shown in pair)
 
