@@ -6,14 +6,14 @@ In Python, `Case`, `score` and `ascore` score questions and answers without a se
 from importlib import import_module as _import_module
 
 __version__ = "0.1.0"
-__all__ = ["Case", "Mean", "Measured", "ScoredCase", "Scores", "__version__", "ascore", "score"]
+__all__ = ["Case", "MeanScore", "Measured", "ScoredCase", "ScoredCases", "__version__", "ascore", "score"]
 
 _HOMES = {
     "Case": "tracescore.datasets.case",
-    "Mean": "tracescore.scoring.results",
+    "MeanScore": "tracescore.scoring.results",
     "Measured": "tracescore.scoring.results",
     "ScoredCase": "tracescore.scoring.results",
-    "Scores": "tracescore.scoring.results",
+    "ScoredCases": "tracescore.scoring.results",
     "ascore": "tracescore.scoring",
     "score": "tracescore.scoring",
 }

@@ -3,9 +3,9 @@
 from tracescore.datasets.case import Case as Case
 from tracescore.scoring import ascore as ascore
 from tracescore.scoring import score as score
-from tracescore.scoring.results import Mean as Mean
+from tracescore.scoring.results import MeanScore as MeanScore
 from tracescore.scoring.results import Measured as Measured
 from tracescore.scoring.results import ScoredCase as ScoredCase
-from tracescore.scoring.results import Scores as Scores
+from tracescore.scoring.results import ScoredCases as ScoredCases
 
 __version__: str

@@ -14,7 +14,7 @@ import pytest
 import tracescore
 from tests.local_judge import NEEDS_MODEL
 from tests.openai_server import OpenAIServer, Reply, openai_server
-from tracescore import Case, Mean, Measured, ScoredCase, Scores, ascore, score
+from tracescore import Case, MeanScore, Measured, ScoredCase, ScoredCases, ascore, score
 from tracescore.errors import ConfigError, JudgeError, UsageError
 from tracescore.model import Item, Usage
 from tracescore.testing import assert_scores
@@ -33,14 +33,14 @@ def config(server: OpenAIServer) -> dict[str, object]:
     return {"judge": {"kind": "openai", "model": "m", "base_url": server.url}, "measures": ["completeness"]}
 
 
-def scored(*values: float | None) -> Scores:
+def scored(*values: float | None) -> ScoredCases:
     def case(number: int, value: float | None) -> ScoredCase:
         items = (Item("part", f"part {number}", "missing", credit=0.0), Item("part", "other", "covered", credit=1.0))
         reason = "no_answer" if value is None else None
         found = Measured("completeness", value, reason, items=items)
         return ScoredCase(Case(f"Question {number}?", "A.", id=f"r{number}"), {}, {"completeness": found}, "m", Usage())
 
-    return Scores(tuple(case(number, value) for number, value in enumerate(values)))
+    return ScoredCases(tuple(case(number, value) for number, value in enumerate(values)))
 
 
 def test_importing_tracescore_loads_nothing_and_every_public_name_is_there() -> None:
@@ -104,7 +104,7 @@ def test_a_mean_without_values_is_no_number() -> None:
     mean = scored(None).means["completeness"]
     assert (mean.value != mean.value, mean.lower, mean.upper, mean.count) == (True, 0.0, 1.0, 0)
     assert str(mean).split() == ["-", "of", "0;", "without", "a", "score:", "1", "no_answer"]
-    assert isinstance(mean, Mean)
+    assert isinstance(mean, MeanScore)
 
 
 # ---------------------------------------------------------------- in tests

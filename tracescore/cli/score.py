@@ -82,7 +82,7 @@ class _Command:
     async def score(self, *, resume: bool) -> None:
         """Asks the judge whether it can do the work, says what is ahead, and scores the rows in their order."""
         from tracescore.cli.score_report import estimate
-        from tracescore.scoring.results import Mean, table
+        from tracescore.scoring.results import MeanScore, table
         from tracescore.scoring.run import ScoreRun
 
         async with ScoreRun(self._config, max_cost=self._max_cost) as run:
@@ -100,7 +100,7 @@ class _Command:
                     f"stopped after {run.stopped} rows: {run.spent:.4g} of --max-cost {self._max_cost:g} is spent; "
                     "with --out FILE --resume and more money the run goes on there"
                 )
-            for line in table({measure: Mean.of(each) for measure, each in found_by_measure.items()}):
+            for line in table({measure: MeanScore.of(each) for measure, each in found_by_measure.items()}):
                 _say(line)
 
     def _left(self, judge: str, *, resume: bool) -> list[ScoreRow]:

@@ -87,19 +87,19 @@ OBJECTS = frozenset(key.path.partition(".")[0] for keys in KEYS.values() for key
 """Columns in which a cell of a CSV file that begins with `{` is an object."""
 
 
-class Found(NamedTuple):
+class Located(NamedTuple):
     """The value of a field in a row, and where it was."""
 
     key: Key
     value: Any
 
 
-def find(row: Mapping[Any, Any], field: str) -> Found | None:
+def find(row: Mapping[Any, Any], field: str) -> Located | None:
     """What the row holds of a field; None when it holds nothing."""
     for key in KEYS[field]:
         value = _at(row, key.path)
         if value is not None and not (field != "history" and isinstance(value, Mapping)):
-            return Found(key, value)
+            return Located(key, value)
     return None
 
 

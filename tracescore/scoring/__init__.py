@@ -16,16 +16,16 @@ from tracescore.config.file import load, parse
 from tracescore.datasets.rows import rows_of
 from tracescore.errors import UsageError
 from tracescore.model import MEASURES, Measure
-from tracescore.scoring.results import Scores
+from tracescore.scoring.results import ScoredCases
 from tracescore.scoring.run import ScoreRun
 
-Rows = Any
+RowSource = Any
 """Cases, dicts, a frame of pandas or polars, a table of pyarrow, a data set of Hugging Face or RAGAS, or a path."""
 Settings = Config | Mapping[str, Any] | str | os.PathLike[str]
 """A configuration: the path of a file, or its sections as a dict."""
 
 
-def score(rows: Rows, *, measures: Iterable[str] | None = None, config: Settings | None = None) -> Scores:
+def score(rows: RowSource, *, measures: Iterable[str] | None = None, config: Settings | None = None) -> ScoredCases:
     """Scores the rows and returns when that is done; in a notebook too: it has an event loop in a thread of its own.
 
     `rows` are `Case`s, dicts by the keys of tracescore or of other tools (docs/python.md), a frame of pandas or
@@ -39,12 +39,14 @@ def score(rows: Rows, *, measures: Iterable[str] | None = None, config: Settings
         return portal.call(partial(ascore, rows, measures=measures, config=config))
 
 
-async def ascore(rows: Rows, *, measures: Iterable[str] | None = None, config: Settings | None = None) -> Scores:
+async def ascore(
+    rows: RowSource, *, measures: Iterable[str] | None = None, config: Settings | None = None
+) -> ScoredCases:
     """`score` in the event loop that is running."""
     chosen, cases = _measures(measures), rows_of(rows)
     async with ScoreRun(_config(config), chosen) as run:
         await run.probe()
-        return Scores(tuple([each async for each in run.over(cases)]))
+        return ScoredCases(tuple([each async for each in run.over(cases)]))
 
 
 def _measures(names: Iterable[str] | None) -> Sequence[Measure] | None:

@@ -69,7 +69,7 @@ class ScoredCase:
 
 
 @dataclass(frozen=True, slots=True)
-class Mean:
+class MeanScore:
     """The mean of a measure over `count` values with its 95 % interval; NaN and 0 to 1 where there is no value.
 
     The interval is `tracescore.formulas.gaffke_interval`; `without` counts the cases without a value by their reason.
@@ -82,7 +82,7 @@ class Mean:
     without: Mapping[str, int]
 
     @classmethod
-    def of(cls, found: Iterable[Measured]) -> Mean:
+    def of(cls, found: Iterable[Measured]) -> MeanScore:
         """Over what was measured."""
         all_of_them = list(found)
         values = [each.value for each in all_of_them if each.value is not None]
@@ -97,7 +97,7 @@ class Mean:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores(Sequence[ScoredCase]):
+class ScoredCases(Sequence[ScoredCase]):
     """The scored cases in the order of the rows, with the means. `str()` is a table of the means."""
 
     cases: tuple[ScoredCase, ...]
@@ -105,9 +105,9 @@ class Scores(Sequence[ScoredCase]):
     @overload
     def __getitem__(self, index: int) -> ScoredCase: ...
     @overload
-    def __getitem__(self, index: slice) -> Scores: ...
-    def __getitem__(self, index: int | slice) -> ScoredCase | Scores:
-        return Scores(self.cases[index]) if isinstance(index, slice) else self.cases[index]
+    def __getitem__(self, index: slice) -> ScoredCases: ...
+    def __getitem__(self, index: int | slice) -> ScoredCase | ScoredCases:
+        return ScoredCases(self.cases[index]) if isinstance(index, slice) else self.cases[index]
 
     def __len__(self) -> int:
         return len(self.cases)
@@ -117,9 +117,9 @@ class Scores(Sequence[ScoredCase]):
         return [case.scores[measure] for case in self.cases]
 
     @property
-    def means(self) -> dict[str, Mean]:
+    def means(self) -> dict[str, MeanScore]:
         """The mean of each measure."""
-        return {measure: Mean.of(self.of(measure)) for measure in (self.cases[0].scores if self.cases else ())}
+        return {measure: MeanScore.of(self.of(measure)) for measure in (self.cases[0].scores if self.cases else ())}
 
     @property
     def judge(self) -> str:
@@ -148,7 +148,7 @@ class Scores(Sequence[ScoredCase]):
         return "\n".join(table(self.means))
 
 
-def table(means: Mapping[str, Mean]) -> Iterator[str]:
+def table(means: Mapping[str, MeanScore]) -> Iterator[str]:
     """A line per measure: mean, 95 % interval, how many, and why others have no score."""
     for measure, mean in means.items():
         yield f"{measure:20} {mean}"

@@ -10,8 +10,8 @@ import numpy as np
 from tracescore.errors import UsageError
 from tracescore.formulas import gaffke_interval
 from tracescore.model import MEASURES
-from tracescore.scoring import Rows, Settings, score
-from tracescore.scoring.results import Mean, ScoredCase, Scores
+from tracescore.scoring import RowSource, Settings, score
+from tracescore.scoring.results import MeanScore, ScoredCase, ScoredCases
 
 _SHOWN = 3
 """The worst rows that a failure shows."""
@@ -20,8 +20,8 @@ _MOST_ROWS = 100_000
 
 
 def assert_scores(
-    rows: Rows | Scores, *, confident: bool = False, config: Settings | None = None, **least: float
-) -> Scores:
+    rows: RowSource | ScoredCases, *, confident: bool = False, config: Settings | None = None, **least: float
+) -> ScoredCases:
     """Scores the rows and raises AssertionError when the mean of a measure is less than it should be.
 
     `assert_scores(rows, faithfulness=0.9, completeness=0.7)`. With `confident`, the lower limit of the mean's 95 %
@@ -36,16 +36,16 @@ def assert_scores(
     wrong = [f"{name}={limit}" for name, limit in least.items() if not 0 <= limit <= 1]
     if wrong:
         raise UsageError(f"assert_scores: a number from 0 to 1 expected; got {wrong[0]}")
-    scores = rows if isinstance(rows, Scores) else score(rows, measures=least, config=config)
+    scores = rows if isinstance(rows, ScoredCases) else score(rows, measures=least, config=config)
     failures = [line for name, limit in least.items() for line in _failure(scores, name, limit, confident=confident)]
     if failures:
         raise AssertionError("\n".join(failures))
     return scores
 
 
-def _failure(scores: Scores, measure: str, least: float, *, confident: bool) -> Iterator[str]:
+def _failure(scores: ScoredCases, measure: str, least: float, *, confident: bool) -> Iterator[str]:
     """The lines that say what is wrong with one measure; none when nothing is."""
-    mean = Mean.of(scores.of(measure))
+    mean = MeanScore.of(scores.of(measure))
     if mean.count and (mean.lower if confident else mean.value) >= least:
         return
     yield f"{measure}: {_compared(mean, least, confident=confident)}"
@@ -58,7 +58,7 @@ def _failure(scores: Scores, measure: str, least: float, *, confident: bool) -> 
     yield from _worst(scores, measure)
 
 
-def _compared(mean: Mean, least: float, *, confident: bool) -> str:
+def _compared(mean: MeanScore, least: float, *, confident: bool) -> str:
     if not mean.count:
         return f"no row has a value; at least {least:g} expected"
     interval = f"95 % interval {mean.lower:.3f} to {mean.upper:.3f}, {mean.count} rows"
@@ -86,7 +86,7 @@ def rows_needed(values: list[float], least: float) -> str:
     return f"about {high} rows like these are needed to be confident of {least:g}; there are {len(values)}"
 
 
-def _worst(scores: Scores, measure: str) -> Iterator[str]:
+def _worst(scores: ScoredCases, measure: str) -> Iterator[str]:
     """The rows with the lowest values, each with what counted against it."""
     scored = [case for case in scores if case.scores[measure].value is not None]
     for case in sorted(scored, key=lambda each: _value(each, measure))[:_SHOWN]:
