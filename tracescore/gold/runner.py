@@ -86,10 +86,7 @@ class GoldRunner:
         self.schedule = Schedule(settings, None, [], clock())
 
     def fell(self, service: str) -> GoldCause | None:
-        """Why the newest run found the answers of this service less correct than the pinned reference has them.
-
-        None where it did not.
-        """
+        """Why the newest run found the answers of this service less correct than the reference; None if it did not."""
         latest, comparison = self.findings.latest, self.findings.comparison
         if comparison is None or latest[0].run.service != service:
             return None
