@@ -16,7 +16,7 @@ import pytest
 
 from tests.otlp import span, traces
 from tests.running import run
-from tracescore.model import LIVE_MEASURES
+from tracescore.config import DEFAULT_MEASURES
 
 CAPTURES = Path(__file__).parent.parent / "captures"
 local = pytest.mark.local
@@ -202,7 +202,7 @@ def test_check_opens_nothing_and_loads_no_model_for_a_file_that_uses_everything(
     done = watched("check", str(tmp_path / "c.yaml"))
     assert done.returncode == 0, done.stderr
     name = "m" if "model" in judge else "embedded-v2"
-    assert done.stdout.endswith(f"fine; judge {name}, measures {', '.join(LIVE_MEASURES)}, gold set set\n")
+    assert done.stdout.endswith(f"fine; judge {name}, measures {', '.join(DEFAULT_MEASURES)}, gold set set\n")
     opened, modules = json.loads(done.stderr)
     assert (opened, MODELS & set(modules)) == ([], set())
     assert sorted(tmp_path.iterdir()) == before

@@ -173,7 +173,7 @@ def test_answers_read_from_real_traces_fail_the_check_and_the_report_names_the_i
     assert [line for line in told if "event=gold_run_done" in line and 'release="2.0"' in line]
     markdown = (tmp_path / "out.md").read_text()
     assert all(f"question: What is the price of the {name}?" in markdown for name in PRICES)
-    assert "**fell** | 0.00" in markdown
+    assert "**dropped** | 0.00" in markdown
     junit = ET.fromstring((tmp_path / "out.xml").read_text())
     wrong = {case.get("name") for case in junit.iter("testcase") if case.find("failure") is not None}
     tags = {f"{item['id']}: {item['question']}": item["tags"] for item in before["outcomes"]}

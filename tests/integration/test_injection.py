@@ -16,12 +16,12 @@ from prometheus_client import CollectorRegistry
 
 from tests.openai_server import OpenAIServer, Reply, Request, openai_server
 from tests.scripted import TableEmbedder, interaction
-from tracescore.config import EvaluatorsConfig, OpenAIJudgeConfig
+from tracescore.config import DEFAULT_MEASURES, EvaluatorsConfig, OpenAIJudgeConfig
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge import build_judge
 from tracescore.judge.operations import Judge
 from tracescore.judge.prompt import prompts_of
-from tracescore.model import LIVE_MEASURES, Interaction, Score
+from tracescore.model import Interaction, Score
 from tracescore.runtime import gather
 
 pytestmark = pytest.mark.anyio
@@ -126,7 +126,7 @@ def planted(place: str, attack: str) -> Interaction:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_a_planted_score_wins_nothing(server: OpenAIServer, judge: Judge, attack: str) -> None:
-    evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), Apart({}))
+    evaluators = build_evaluators(DEFAULT_MEASURES, EvaluatorsConfig(), Apart({}))
     for echo in ECHOES:
         server.script = echoing(echo, attack)
         results = await gather(
@@ -143,7 +143,7 @@ async def test_a_planted_score_wins_nothing(server: OpenAIServer, judge: Judge, 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_a_text_never_leaves_its_place_in_the_request(server: OpenAIServer, judge: Judge, attack: str) -> None:
-    evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), Apart({}))
+    evaluators = build_evaluators(DEFAULT_MEASURES, EvaluatorsConfig(), Apart({}))
     server.script = echoing("none", attack)
     server.requests.clear()
     for place in PLACES:

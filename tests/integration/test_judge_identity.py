@@ -16,14 +16,14 @@ from tests.judging import AnyEmbedder, Built, failure
 from tests.openai_server import OpenAIServer, Reply, by, openai_server, sensible
 from tests.scripted import interaction
 from tests.timing import Hours
-from tracescore.config import EvaluatorsConfig, OpenAIEmbedderConfig, PriceConfig
+from tracescore.config import DEFAULT_MEASURES, EvaluatorsConfig, OpenAIEmbedderConfig, PriceConfig
 from tracescore.embedder.openai import OpenAIEmbedder
 from tracescore.errors import EmbedderError, JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge.client import OpenAIJudge
 from tracescore.judge.epoch import STEADY
 from tracescore.judge.operations import Vocabulary
-from tracescore.model import LIVE_MEASURES, Unscored
+from tracescore.model import Unscored
 from tracescore.runtime import gather
 
 pytestmark = pytest.mark.anyio
@@ -106,7 +106,7 @@ async def test_once_the_limit_of_money_is_reached_only_requests_under_way_pass_i
     async with Built(server, price=price, max_concurrency=3) as built:
         assert isinstance(built.judge, OpenAIJudge)
         built.judge.limit_cost(10)
-        evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
+        evaluators = build_evaluators(DEFAULT_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
         asked = [interaction(f"What is {n}?", f"It is {n}.", contexts=(f"It is {n}.",)) for n in range(12)]
         results = await gather([partial(evaluate_all, each, evaluators, built.judge, time.time) for each in asked])
         assert 10 <= built.judge.spent <= 10 + 3 - 1
@@ -187,8 +187,11 @@ def _all(verdict):
         (lambda _r: Reply("Looks fine to me."), "use a model that can write JSON"),
         (lambda _r: Reply("", finish="length"), "the reply was cut off; set judge.context to the window of the model"),
         (lambda _r: Reply(None, refusal="no"), "refused a harmless question; use another model"),
-        (lambda _r: Reply.error(401, "invalid_api_key"), "HTTP 401 invalid_api_key: not let in; check judge.api_key"),
-        (lambda _r: Reply.error(404), "HTTP 404: not there; check judge.base_url and .model"),
+        (
+            lambda _r: Reply.error(401, "invalid_api_key"),
+            "HTTP 401 invalid_api_key: access denied; check judge.api_key",
+        ),
+        (lambda _r: Reply.error(404), "HTTP 404: not found; check judge.base_url and .model"),
         (lambda _r: Reply.error(400, "context_length_exceeded"), "reads too little"),
     ],
 )
@@ -215,7 +218,7 @@ async def test_a_judge_that_comes_back_is_ready_again(server) -> None:
 
 async def test_two_models_within_one_interaction_are_not_scored(server) -> None:
     server.script = lambda r: by("model-b" if r.prompt == "verify_coverage" else "model-a")(r)
-    evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
+    evaluators = build_evaluators(DEFAULT_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
     async with Built(server) as built:
         result = await evaluate_all(interaction(), evaluators, built.judge, time.time)
     assert [e.reason for e in result.evaluations if isinstance(e, Unscored)] == ["judge_mixed"] * 3

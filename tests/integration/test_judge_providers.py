@@ -19,10 +19,10 @@ from tests.judging import AnyEmbedder, Built
 from tests.openai_server import MODEL, OpenAIServer, Reply, Request, Script, openai_server, sensible
 from tests.results import interaction
 from tests.timing import Hours
-from tracescore.config import EvaluatorsConfig
+from tracescore.config import DEFAULT_MEASURES, EvaluatorsConfig
 from tracescore.errors import JudgeError
 from tracescore.evaluators import build_evaluators, evaluate_all
-from tracescore.model import LIVE_MEASURES, Unscored
+from tracescore.model import Unscored
 
 pytestmark = pytest.mark.anyio
 
@@ -487,7 +487,7 @@ async def _outcome(built: Built) -> str | None:
     except JudgeError as error:
         return error.reason
     asked = interaction(1, question="How long?", answer="Within 30 days.", contexts=("Within 30 days.",))
-    evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
+    evaluators = build_evaluators(DEFAULT_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
     result = await evaluate_all(asked, evaluators, built.judge, time.time)
     reasons = {each.reason for each in result.evaluations if isinstance(each, Unscored)}
     assert len(reasons) <= 1

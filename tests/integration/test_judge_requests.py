@@ -16,12 +16,12 @@ import pytest
 from tests.judging import EVIDENCE, SUPPORT, AnyEmbedder, Built, failure
 from tests.openai_server import OpenAIServer, Reply, openai_server, sensible
 from tests.scripted import interaction
-from tracescore.config import EvaluatorsConfig
+from tracescore.config import DEFAULT_MEASURES, EvaluatorsConfig
 from tracescore.config.types import Secret
 from tracescore.errors import UsageError
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge.operations import Vocabulary
-from tracescore.model import LIVE_MEASURES, MEASURES, Message
+from tracescore.model import MEASURES, Message
 from tracescore.runtime import gather
 
 pytestmark = pytest.mark.anyio
@@ -39,7 +39,7 @@ def server() -> Iterator[OpenAIServer]:
 @pytest.mark.parametrize(
     ("measures", "cold", "warm"),
     [
-        (LIVE_MEASURES, 5, 4),
+        (DEFAULT_MEASURES, 5, 4),
         (("answer_relevancy", "completeness"), 3, 2),
         (("answer_relevancy",), 1, 1),
         (MEASURES, 10, 8),
@@ -58,6 +58,7 @@ async def test_an_interaction_costs_so_many_calls(server, measures, cold, warm, 
                 f"Within 3{number} days.",
                 contexts=("Days: 30.",),
                 reference="30 days.",
+                context_source="retrieval",
                 history=history,
             )
             result = await evaluate_all(asked, evaluators, built.judge, time.time)
@@ -98,7 +99,7 @@ async def test_ordinary_answers_need_a_second_question_at_most_once_in_ten(serve
         return Reply.json(found)
 
     server.script = as_models_do
-    evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
+    evaluators = build_evaluators(DEFAULT_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
     async with Built(server) as built:
         for number in range(40):
             answer = ANSWERS[number % len(ANSWERS)].replace("30", str(30 + number))
@@ -157,6 +158,7 @@ NEVER = {
     "verify_coverage": {"contexts"},
     "verify_precision": {"history", "contexts"},
     "verify_recall": {"history", "contexts"},
+    "verify_usefulness": {"history"},
 }
 """What the bodies of each prompt must not hold. Claims are texts of the answer, but not the answer itself."""
 
@@ -176,6 +178,7 @@ async def test_no_operation_sees_what_it_must_not_see(server) -> None:
         contexts=(f"It is {SECRETS['contexts']}.",),
         history=(Message("user", f"Earlier {SECRETS['history']}."), Message("assistant", "Yes.")),
         reference="Since REFERENCEWORD.",
+        context_source="retrieval",
     )
     evaluators = build_evaluators(MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
     async with Built(server) as built:
@@ -191,13 +194,14 @@ DATA_OF = {
     "required_parts": {"history", "question"},
     "claims": {"question", "sentences"},
     **{f"verify_{v.name.lower()}": {"evidence", "question", "statements"} for v in Vocabulary},
+    "verify_usefulness": {"question", "answer", "reference", "passages"},
 }
 
 
 async def test_requests_hold_the_fields_of_their_operation_and_nothing_else(server) -> None:
     evaluators = build_evaluators(MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
     async with Built(server) as built:
-        await evaluate_all(interaction(reference="R."), evaluators, built.judge, time.time)
+        await evaluate_all(interaction(reference="R.", context_source="retrieval"), evaluators, built.judge, time.time)
     assert {request.prompt: set(request.data) for request in server.requests} == DATA_OF
     fields = {"model", "messages", "response_format", "temperature", "max_completion_tokens"}
     assert all(set(request.body) == fields for request in server.requests)
@@ -330,7 +334,7 @@ async def test_the_key_goes_to_the_endpoint_and_nowhere_else(server, monkeypatch
         async with Built(server, api_key=Secret(env="JUDGE_KEY")) as built:
             error = await failure(built.judge.session("k").claims("", "What a user wrote."))
     assert server.requests[0].headers["Authorization"] == "Bearer sk-very-secret"
-    assert error.detail == "HTTP 401 invalid_api_key: not let in; check judge.api_key"
+    assert error.detail == "HTTP 401 invalid_api_key: access denied; check judge.api_key"
     shown = f"{caplog.text} {built.judge!r} {vars(built.judge)!r} {error!r} {error.__cause__!r}"
     assert "sk-very-secret" not in shown
     assert "What a user wrote" not in shown

@@ -75,7 +75,7 @@ def _rows(*rows) -> Reply:
         ),
         (Reply(raw=b'{"data": "none"}'), "3 vectors expected; got 0"),
         (Reply(raw=b"<html>"), "the answer is not a JSON object"),
-        (Reply.error(401), "unfit: HTTP 401: not let in; check embedder.api_key"),
+        (Reply.error(401), "unfit: HTTP 401: access denied; check embedder.api_key"),
         (Reply.error(429, "insufficient_quota"), "quota"),
     ],
 )

@@ -20,11 +20,11 @@ from prometheus_client import CollectorRegistry
 
 from tests.judging import AnyEmbedder, failure
 from tests.results import interaction
-from tracescore.config import EvaluatorsConfig, OpenAIJudgeConfig
+from tracescore.config import DEFAULT_MEASURES, EvaluatorsConfig, OpenAIJudgeConfig
 from tracescore.errors import JudgeUnfit
 from tracescore.evaluators import build_evaluators, evaluate_all
 from tracescore.judge.client import OpenAIJudge
-from tracescore.model import LIVE_MEASURES, FailReason, Score, Unscored
+from tracescore.model import FailReason, Score, Unscored
 
 pytestmark = [
     pytest.mark.anyio,
@@ -74,7 +74,7 @@ async def test_whatever_it_replies_ends_in_a_number_or_in_a_named_reason(address
         answer="Items can be returned within 30 days.",
         contexts=("Items can be returned within 30 days of delivery.",),
     )
-    evaluators = build_evaluators(LIVE_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
+    evaluators = build_evaluators(DEFAULT_MEASURES, EvaluatorsConfig(), AnyEmbedder({}))
     result = await evaluate_all(asked, evaluators, judge, time.time)
     await judge.close()
     outcomes = [each.reason if isinstance(each, Unscored) else each.value for each in result.evaluations]

@@ -341,8 +341,9 @@ async def test_the_benchmark_tells_which_version_agrees_with_labels_and_what_eac
     rows = [
         {"question": f"How long is {n}?", "answer": f"{n} is long.", "labels": {"completeness": 1}} for n in range(8)
     ]
-    lines = [json.dumps(row).encode() for row in [*rows, {"question": "Why?", "answer": "No."}]]
-    told = list(await compared(load(file), labelled(lines)))
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text("".join(f"{json.dumps(row)}\n" for row in [*rows, {"question": "Why?", "answer": "No."}]))
+    told = list(await compared(load(file), labelled(labels)))
     assert [line.split(" (")[0] for line in told[2:5]] == [
         "| v1 | completeness | 8 | 0.000",
         "| v2 | completeness | 8 | 1.000",
