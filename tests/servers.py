@@ -78,9 +78,10 @@ class Server:
 class PrometheusServer(Server):
     """What a test wants to know from Prometheus."""
 
-    def query(self, expression: str) -> list[Sample]:
-        """The series of an instant query, now."""
-        found = self.ask("/api/v1/query", query=expression)["data"]["result"]
+    def query(self, expression: str, at: float | None = None) -> list[Sample]:
+        """The series of an instant query, now or at a moment in Unix seconds."""
+        moment = {} if at is None else {"time": at}
+        found = self.ask("/api/v1/query", query=expression, **moment)["data"]["result"]
         return [Sample(each["metric"], float(each["value"][1])) for each in found]
 
     def wait_query(self, expression: str, seconds: float = 30) -> list[Sample]:

@@ -160,7 +160,7 @@ def test_every_panel_of_the_releases_has_data(server: PrometheusServer) -> None:
             expression = target["expr"]
             for name, value in chosen.items():
                 expression = expression.replace(name, value)
-            found = {sample.value for sample in server.query(expression)}
+            found = {sample.value for sample in server.query(expression, NOW)}
             assert len(found) == 1, (panel["title"], expression, found)
             (sample,) = found
             assert not math.isnan(sample), panel["title"]
