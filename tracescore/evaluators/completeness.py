@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tracescore import formulas
+from tracescore.evaluators.incomplete import incomplete
 from tracescore.judge.operations import Session, Vocabulary
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
 
@@ -38,12 +39,9 @@ class Completeness:
         return self._of(items)
 
     def _of(self, items: tuple[Item, ...]) -> Evaluation:
+        if (unscored := incomplete(self.measure, items, "parts")) is not None:
+            return unscored
         known = [item.credit for item in items if item.credit is not None]
-        missing = len(items) - len(known)
-        if missing:
-            lo, hi = sum(known) / len(items), (sum(known) + missing) / len(items)
-            detail = f"{missing} of {len(items)} parts without a verdict"
-            return Unscored(self.measure, "judge_incomplete", detail, lo, hi, items)
         value = formulas.completeness(known)
         strict = formulas.completeness([float(credit >= STRICT) for credit in known])
         if value is None or strict is None:

@@ -6,6 +6,7 @@ import math
 
 from tracescore import formulas
 from tracescore.evaluators.grounding import grounded
+from tracescore.evaluators.incomplete import incomplete
 from tracescore.judge.operations import Session, Vocabulary
 from tracescore.model import Evaluation, Interaction, Measure, Score, Unscored
 
@@ -28,13 +29,10 @@ class ContextRecall:
         contexts = [context for context in interaction.contexts if context.strip()]
         verdicts = await session.verify(claims, contexts, Vocabulary.SUPPORT, question)
         items = grounded("reference_claim", claims, verdicts, interaction.contexts)
+        if (unscored := incomplete(self.measure, items, "claims")) is not None:
+            return unscored
         count = len(items)
         supported = math.fsum(item.credit or 0.0 for item in items)
-        missing = sum(not item.verdict for item in items)
-        if missing:
-            lo, hi = supported / count, (supported + missing) / count
-            detail = f"{missing} of {count} claims without a verdict"
-            return Unscored(self.measure, "judge_incomplete", detail, lo, hi, items)
         contradicted = sum(item.verdict == "contradicted" for item in items) / count
         value = formulas.coverage(supported, count) or 0.0
         return Score(self.measure, value, items=items, details={"contradicted": contradicted, "claims": count})

@@ -7,6 +7,7 @@ from functools import partial
 
 from tracescore import formulas
 from tracescore.evaluators.grounding import grounded
+from tracescore.evaluators.incomplete import incomplete
 from tracescore.judge.operations import Session, Vocabulary
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
 from tracescore.runtime import gather_pair
@@ -47,14 +48,11 @@ class Faithfulness:
         return self._of(items, {"windows": windows, "uncovered": claims.uncovered})
 
     def _of(self, items: tuple[Item, ...], beside: dict[str, float]) -> Evaluation:
+        if (unscored := incomplete(self.measure, items, "claims")) is not None:
+            return unscored
         count = len(items)
         supported = math.fsum(item.credit or 0.0 for item in items)
         contradicted = sum(item.verdict == "contradicted" for item in items)
-        missing = sum(not item.verdict for item in items)
-        if missing:
-            lo, hi = supported / count, (supported + missing) / count
-            detail = f"{missing} of {count} claims without a verdict"
-            return Unscored(self.measure, "judge_incomplete", detail, lo, hi, items)
         value = formulas.faithfulness(supported, count)
         if value is None:
             return Unscored(self.measure, "no_claims")

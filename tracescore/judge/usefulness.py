@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from tracescore.errors import JudgeError
@@ -59,10 +59,7 @@ class Usefulness:
                 raise
             return {}
 
-    def _batches(self, named: Mapping[str, str]) -> Sequence[Mapping[str, str]]:
-        return list(self._fitting(named))
-
-    def _fitting(self, named: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
+    def _batches(self, named: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
         batch: dict[str, str] = {}
         size = 0
         for name, text in named.items():
