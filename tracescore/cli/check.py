@@ -36,7 +36,9 @@ def check(
     ] = None,
     spool: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Also tell how soon a change is told, from what this spool has measured."),
+        typer.Option(
+            metavar="PATH", help="Say how soon tracescore would report a drop, from what this spool has measured."
+        ),
     ] = None,
 ) -> None:
     """Validate a configuration and the files it names. With --probe, also ask the judge and the app."""

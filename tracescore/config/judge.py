@@ -89,7 +89,7 @@ class OpenAIJudgeConfig(OpenAIEndpointConfig):
     price: PriceConfig | None = None
     """What tokens cost; without it tracescore counts tokens only."""
     prompts: Annotated[PromptVersion | PromptFiles, BeforeValidator(_version_or_files)] = "v1"
-    """What the judge is told to do. Another choice is another epoch."""
+    """The instructions that the judge gets. Another choice starts another epoch."""
 
     def max_input(self, instructions: int) -> int:
         """Tokens of texts per request: with the longest instructions and a reply, they fit in the context."""

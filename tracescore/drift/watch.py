@@ -171,7 +171,7 @@ class DriftWatch(Continuing):
     def collect(self) -> Iterator[Metric]:
         """All families at one moment; called by the registry."""
         self._end_pauses()
-        about = "Evidence from which a change is told, the same for all detectors."
+        about = "Evidence from which tracescore reports a change, the same for all detectors."
         yield gauge("tracescore_drift_threshold_days", about, (), [((), self.family.threshold)])
         figures = [
             (self._labels(population, kind), self._figures(population, kind, detector))

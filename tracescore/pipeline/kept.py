@@ -138,4 +138,4 @@ def _destinations(config: Config) -> Iterator[str]:
     for name, model in (("judge", judge), ("embedder", embedder)):
         if model.kind == "openai":
             yield f"{name} {model.where}"
-    yield "whoever sent the spans, and backups of the files"
+    yield "the senders of the spans, and backups of the files"
