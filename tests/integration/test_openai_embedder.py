@@ -66,9 +66,9 @@ def _rows(*rows) -> Reply:
     [
         (_rows((0, [1.0]), (1, [1.0])), "3 vectors expected; got 2"),
         (_rows((0, [1.0]), (0, [2.0]), (1, [3.0])), "3 vectors expected; got 3"),
-        (_rows((0, [1.0]), (1, [1.0, 2.0])), "the reply holds no vectors of one length"),
+        (_rows((0, [1.0]), (1, [1.0, 2.0])), "the reply does not hold vectors of one length"),
         (_rows((0, []), (1, []), (2, [])), "3 vectors expected; got 3"),
-        (_rows((0, ["a"]), (1, ["b"])), "the reply holds no vectors of one length"),
+        (_rows((0, ["a"]), (1, ["b"])), "the reply does not hold vectors of one length"),
         (
             Reply(raw=b'{"data": [{"index": 0, "embedding": [1e999]}, {"index": 1, "embedding": [1.0]}]}'),
             "not finite|JSON",
@@ -102,7 +102,7 @@ async def test_what_another_model_answers_is_not_used_before_it_has_answered_fiv
         if width == 256:
             assert (await embedder.embed(["a"])).shape == (1, 256)
         else:
-            with pytest.raises(EmbedderError, match=r"another model answers: 96-\w+ where it was 256-\w+;"):
+            with pytest.raises(EmbedderError, match=r"another model answers: 96-\w+, not 256-\w+;"):
                 await embedder.embed(["a"])
     assert embedder.identity.mark.startswith("96-")
     assert (await embedder.embed(["a"])).shape == (1, 96)

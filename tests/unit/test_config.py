@@ -134,7 +134,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
             ),
             (
                 "f.yaml:7: gold.target.headers.Authorization: a secret is named, as {env: NAME} or {file: PATH}; "
-                "got its value (not shown)"
+                "got the value itself (not shown)"
             ),
         ],
     ),
@@ -161,15 +161,15 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "an expression that is none": (
         "redaction:\n  custom:\n    order: ok\n    ticket: '(T-'\n",
-        ["f.yaml:4: redaction.custom.ticket: no regular expression of RE2: missing ): (T-; got '(T-'"],
+        ["f.yaml:4: redaction.custom.ticket: not an RE2 expression: missing ): (T-; got '(T-'"],
     ),
     "an expression that could be slow": (
         "redaction:\n  custom: {twice: '(a+)\\1'}\n",
-        [r"f.yaml:2: redaction.custom.twice: no regular expression of RE2: invalid escape sequence: \1; got '(a+)\\1'"],
+        [r"f.yaml:2: redaction.custom.twice: not an RE2 expression: invalid escape sequence: \1; got '(a+)\\1'"],
     ),
     "an expression that matches everywhere": (
         "redaction:\n  custom: {any: 'x*'}\n",
-        ["f.yaml:2: redaction.custom.any: matches the empty text, and so everywhere; got 'x*'"],
+        ["f.yaml:2: redaction.custom.any: matches the empty text, so it would match everywhere; got 'x*'"],
     ),
     "a name that is taken": (
         "redaction:\n  custom: {email: x}\n",
@@ -220,7 +220,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
         [
             (
                 "f.yaml:1: receiver.http.tokens.shop: a secret is named, as {env: NAME} or {file: PATH}; "
-                "got its value (not shown)"
+                "got the value itself (not shown)"
             )
         ],
     ),
@@ -549,7 +549,7 @@ def test_a_secret_given_by_value_is_refused_and_not_shown(pasted: str) -> None:
 
 
 def test_a_secret_given_by_value_is_told_how_it_is_named() -> None:
-    with pytest.raises(ConfigError, match=r"\{env: NAME\} or \{file: PATH\}; got its value \(not shown\)$"):
+    with pytest.raises(ConfigError, match=r"\{env: NAME\} or \{file: PATH\}; got the value itself \(not shown\)$"):
         parse("web: {token: sk-verysecret}\n", "f.yaml")
 
 

@@ -15,8 +15,8 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
 )
 TOO_DEEP = f"nested too deeply; at most {DEEPEST} levels expected"
-TOO_MANY = f"at most {MOST_VALUES} values expected, those behind an alias counted every time"
-IN_ITSELF = "an alias stands for what it is a part of itself"
+TOO_MANY = f"at most {MOST_VALUES} values expected, counting an alias each time it is used"
+IN_ITSELF = "an alias contains itself"
 STRANGE = {
     "a list that holds itself": ("sampling: &a\n  rules: [*a]\n", f"f.yaml:1: {IN_ITSELF}"),
     "a file that holds itself": ("&a\nsampling: *a\n", f"f.yaml:1: {IN_ITSELF}"),

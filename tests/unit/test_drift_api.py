@@ -98,7 +98,7 @@ async def test_a_reference_can_be_fixed_and_forgotten() -> None:
         ({"action": "reset", "service": 3}, "service: a text expected"),
         ({"action": "reset", "detector": "latency"}, "detector: one of answer_relevancy"),
         ({"action": "reset", "detector": 3}, "detector: a text expected"),
-        ({"action": "pin", "at": 0.5}, "at: one value fits one detector; name it"),
+        ({"action": "pin", "at": 0.5}, "at: a value belongs to one detector; name it with --detector"),
         ({"action": "pin", "detector": "completeness", "at": 1}, "at: a number between 0 and 1 expected"),
         ({"action": "pin", "detector": "completeness", "at": True}, "at: a number between 0 and 1 expected"),
     ],
@@ -197,10 +197,10 @@ async def test_a_planned_change_is_begun_and_ended_by_the_command_line() -> None
     ("body", "why"),
     [
         ({"action": "pause", "service": "shop", "until": "soon", "why": "x"}, "until: a duration such as 2h"),
-        ({"action": "pause", "service": "shop", "until": "2h"}, "why: a line of 1 to 200 characters expected"),
+        ({"action": "pause", "service": "shop", "until": "2h"}, "why: one line of 1 to 200 characters expected"),
         ({"action": "pause", "service": "shpo", "until": "2h", "why": "x"}, "(shop); got 'shpo'"),
         ({"action": "pause", "service": "shop", "until": 2, "why": "x"}, "until: a text expected"),
-        ({"action": "resume", "service": "shop"}, "service: one that is paused expected"),
+        ({"action": "resume", "service": "shop"}, "service: a paused one expected"),
     ],
 )
 async def test_a_pause_that_cannot_be_is_refused_with_what_is_expected(body: object, why: str) -> None:

@@ -181,10 +181,10 @@ def test_everything_that_is_wrong_is_said_with_its_line(
     assert problems(tmp_path, name, text) == expected
 
 
-MOST = f"at most {MOST_VALUES} values expected, those behind an alias counted every time"
+MOST = f"at most {MOST_VALUES} values expected, counting an alias each time it is used"
 TOO_MUCH = {
     "aliases that multiply": (BOMB, f":6: {MOST}"),
-    "an item that holds itself": ("- &a\n  question: *a\n", ":1: an alias stands for what it is a part of itself"),
+    "an item that holds itself": ("- &a\n  question: *a\n", ":1: an alias contains itself"),
     "too deep": ("[" * 60 + "]" * 60, f":1: nested too deeply; at most {DEEPEST} levels expected"),
     "thousands of brackets": ("[" * 5_000, ":1: is not YAML: nested too deep or broken"),
     "more bytes than any set has": ("x" * (LARGEST + 1), ": at most 16 MiB expected; is this the right file?"),

@@ -104,7 +104,7 @@ def test_a_name_that_tells_no_format_or_a_place_that_is_not_there_is_refused(tmp
 @pytest.mark.parametrize("content", [b"{}", b"[]", b"no json", b'{"run": {"id": 1}}'])
 def test_what_is_no_report_cannot_be_compared_with(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "old.json").write_bytes(content)
-    with pytest.raises(UsageError, match=r"--compare-with: .*old\.json is no report"):
+    with pytest.raises(UsageError, match=r"--compare-with: .*old\.json is not a report"):
         read_run(tmp_path / "old.json")
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         read_run(tmp_path / "no.json")

@@ -232,9 +232,9 @@ async def test_the_lowest_scores_of_each_measure_lead_to_their_interactions() ->
         ("service=nobody", 200, "No score yet for this service"),
         ("measure=coverage", 400, f"measure is one of {', '.join(MEASURES)}"),
         ("measure=completeness&measure=faithfulness", 400, "one measure and one service"),
-        ("colour=red", 400, "measure and service can be chosen; got 'colour'"),
+        ("colour=red", 400, "the page filters by measure and service; got 'colour'"),
         ("service=" + "x" * 300, 400, "at most 255 characters"),
-        ("&".join(f"a{n}=1" for n in range(50)), 400, "too many things at once"),
+        ("&".join(f"a{n}=1" for n in range(50)), 400, "too many parameters"),
         ("measure=%3Cscript%3E", 400, "got '<script>'"),
     ],
 )

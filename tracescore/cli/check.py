@@ -80,7 +80,7 @@ def _measured(config: Config, spool: Path) -> Iterator[str]:
     try:
         state = DriftWatch.codec.load(saved)
     except ValueError as error:
-        raise UsageError(f"--spool: {spool}: detectors of another version: {error}") from None
+        raise UsageError(f"--spool: {spool}: another version wrote its detectors: {error}") from None
     family = Family(with_references(config.drift), config.sampling, config.measures)
     family.resume(state.family)
     return measured(config, family)

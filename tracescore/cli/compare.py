@@ -21,22 +21,24 @@ _TRAFFIC = {"side_by_side": "side by side", "adjacent": "one after the other"}
 
 
 def compare(
-    before: Annotated[str | None, typer.Argument(metavar="[A]", help="A release of the service ...")] = None,
-    release: Annotated[str | None, typer.Argument(metavar="[B]", help="... and the one held against it.")] = None,
+    before: Annotated[str | None, typer.Argument(metavar="[A]", help="The earlier release.")] = None,
+    release: Annotated[str | None, typer.Argument(metavar="[B]", help="The release to compare with it.")] = None,
     *,
-    service: Annotated[str, typer.Option(help="Name of the service.")],
-    environment: Annotated[str | None, typer.Option(help="Its environment, where it runs in several.")] = None,
-    hours: Annotated[int, typer.Option(min=1, max=WEEK, help="Only the last so many hours.")] = WEEK,
+    service: Annotated[str, typer.Option(metavar="NAME", help="The service.")],
+    environment: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Its environment, if it runs in several.")
+    ] = None,
+    hours: Annotated[int, typer.Option(metavar="N", min=1, max=WEEK, help="Compare the last N hours.")] = WEEK,
     prometheus: Annotated[
-        str | None, typer.Option(metavar="URL", help="Over all replicas, by the recording rules of this Prometheus.")
+        str | None, typer.Option(metavar="URL", help="Ask this Prometheus, whose recording rules cover all replicas.")
     ] = None,
     config: ConfigPath = None,
     page: PageUrl = None,
-    json: Annotated[bool, typer.Option("--json", help="As one line of JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print one line of JSON.")] = False,
 ) -> None:
-    """Compare release B of a service with release A: by default the running one with the one before it.
+    """Compare release B of a service with release A; by default the running release with the one before it.
 
-    Exit status: 0 where B is not seen to be worse, 1 where it is in any measure, 2 where nothing could be compared.
+    Exit status: 0 if no measure of B is worse, 1 if one is, 2 if there is nothing to compare.
     """
     if (before is None) != (release is None):
         raise UsageError(f"compare: two releases expected, or none; got {before!r} alone")

@@ -53,7 +53,7 @@ def address(settings: Listens, page: str | None, option: str = "--page", setting
         return page.rstrip("/")
     host, port = host_port(settings.listen)
     if port == 0:
-        raise UsageError(f"{setting} is any free port: say where it is with {option} URL")
+        raise UsageError(f"{setting} means any free port, so name the address with {option} URL")
     host = "127.0.0.1" if host in {"0.0.0.0", "::"} else host  # noqa: S104 - where all addresses listen, this does
     scheme = "http" if settings.tls is None else "https"
     return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"

@@ -9,24 +9,24 @@ from tracescore.config.types import Address, Secret, Section, host_port, is_loop
 from tracescore.errors import UsageError
 
 SHORTEST_TOKEN = 16
-"""Characters of a token that machines send: nobody guesses one, so nobody has to be locked out."""
+"""Least characters of a token that machines send: too long to guess, so tracescore need not lock anyone out."""
 
 KnownName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9@._-]{0,63}$")]
-"""What is said of somebody in logs and labels."""
+"""The name of a client or user in logs and labels."""
 
 
 class TlsConfig(Section):
-    """Files in PEM; they are read again when they change."""
+    """PEM files; tracescore reads them again when they change."""
 
     cert: str = Field(min_length=1)
-    """File with the certificate of the listener, and behind it those between it and its authority."""
+    """File with the certificate of the listener, followed by any intermediate certificates."""
     key: str = Field(min_length=1)
-    """File with its key, without a password."""
+    """File with the private key, without a password."""
     client_ca: str | None = Field(default=None, min_length=1)
-    """File with authorities of clients; with it nobody gets in without a certificate of theirs."""
+    """File with the authorities that sign client certificates (mTLS); with it every client needs a certificate."""
 
     def context(self, what: str) -> ssl.SSLContext:
-        """What a listener offers; clients must have a certificate where `client_ca` is set.
+        """The TLS context of a listener; it demands client certificates if `client_ca` is set.
 
         UsageError names `what` when a file cannot be used.
         """
@@ -47,15 +47,15 @@ class TlsConfig(Section):
 
 
 def _no_password() -> str:
-    """What a key that has a password is opened with; without this the terminal would be asked."""
+    """An empty password, so that OpenSSL does not ask for one on the terminal."""
     return ""
 
 
 class Token(Secret):
-    """A token that machines send; several where they are changed, each on a line of its own."""
+    """A token that machines send. While you rotate it, the file holds the old and the new one, a line each."""
 
     def read(self, what: str) -> str:
-        """As any secret; UsageError also when one of them could be guessed."""
+        """Read it like any secret; UsageError also when a token is too short."""
         value = super().read(what)
         if any(len(each) < SHORTEST_TOKEN for each in value.split()):
             raise UsageError(f"{what}: at least {SHORTEST_TOKEN} characters expected, such as `openssl rand -hex 16`")
@@ -63,18 +63,18 @@ class Token(Secret):
 
 
 class ListenerConfig(Section):
-    """An address to listen on, and who gets in."""
+    """An address to listen on, and the clients that may connect."""
 
     listen: Address
     """Host and port; port 0 takes any free one. A host other than loopback lets other machines in."""
     tls: TlsConfig | None = None
     tokens: dict[KnownName, Token] = Field(default_factory=dict)
-    """The tokens that let somebody in, as `Authorization: Bearer TOKEN`, by the name of who has them."""
+    """Tokens that clients send as `Authorization: Bearer TOKEN`, by the name of the client."""
     insecure: bool = False
-    """Whether the listener may be open to other machines although nothing asks who they are."""
+    """Allow other machines in without a token or certificate."""
 
     @property
     def exposed(self) -> bool:
-        """Whether other machines reach it, and nothing asks who they are."""
+        """Whether other machines can reach it without a token or certificate."""
         certified = self.tls is not None and self.tls.client_ca is not None
         return not (self.tokens or certified or is_loopback(host_port(self.listen)[0]))

@@ -1,17 +1,17 @@
-"""Settings of how spans become traces."""
+"""Settings of how tracescore puts spans together into traces."""
 
 from tracescore.config.types import Duration, Section, Size
 
 
 class AssemblyConfig(Section):
-    """When tracescore takes a trace for complete and reads it."""
+    """When tracescore considers a trace complete and reads it."""
 
     idle: Duration = 5.0
-    """tracescore reads a trace when its root span has come and nothing more came for this long."""
+    """tracescore reads a trace that has its root span once nothing more has arrived for this long."""
     orphan_idle: Duration = 30.0
-    """The same while the root, or the parent of a span, is missing."""
+    """The same for a trace whose root, or the parent of one of its spans, is missing."""
     max_wait: Duration = 300.0
-    """tracescore reads a trace at the latest this long after its first span."""
+    """tracescore reads a trace no later than this after its first span."""
     max_held: Size = 256 * 2**20
-    """Memory for the spans of open traces; at the limit tracescore asks senders to come back later, and from half of it
-    on every sender that holds half itself."""
+    """Memory for the spans of open traces. When it is full, tracescore asks senders to come back later; when it is half
+    full, it asks any sender that alone holds half."""

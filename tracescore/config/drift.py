@@ -81,23 +81,23 @@ class DriftConfig(Section):
     """Means over time, and how tracescore detects that one has dropped. See [drift](drift.md)."""
 
     window: Duration = 3600.0
-    """The time that the gauges cover."""
+    """The period that the gauges cover."""
     min_count: int = Field(default=20, ge=1)
     """Effective scores (see [glossary](glossary.md)) that a window needs before its gauges appear."""
     targets: Targets = Field(default=DEFAULT_TARGETS)
-    """What the mean of a measure should stay above: one number, or one by service, where `*` is for the services that
-    you do not name. A measure you do not name keeps its default; `null` removes it."""
+    """The value the mean of a measure should stay above: one number, or one by service, where `*` stands for the
+    services you do not name. A measure you do not name keeps its default; `null` removes it."""
     detector: bool = True
-    """Whether this process looks for drops. Each replica sees only its own scores."""
+    """Whether this process watches for drops. Each replica sees only its own scores."""
     false_alarm_every: Duration = Field(default=30 * 86_400.0, ge=86_400.0)
-    """The mean time between false alarms of all detectors together, at least."""
+    """The least mean time between false alarms, over all detectors together."""
     tolerance: float = Field(default=0.02, ge=0, lt=0.5)
-    """tracescore reports no drop of a mean that is smaller than this."""
+    """The smallest drop of a mean that tracescore reports."""
     reference: Literal["flat", "by_block"] = "flat"
     """`flat`: one reference for the whole day. `by_block`: one for each quarter of the day (UTC)."""
     references: References | None = None
-    """References that you give instead of having them learned, by service (`*`: any other) and detector, or the file
-    that holds them. For processes without a disk."""
+    """References you give instead of letting tracescore learn them, by service (`*`: any other) and detector, or the
+    file that holds them. For processes without a disk."""
     baseline: BaselineConfig = BaselineConfig()
     """How much tracescore learns from."""
     conversation_idle: Duration = Field(default=1800.0, gt=0)

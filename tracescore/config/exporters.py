@@ -9,23 +9,23 @@ from tracescore.config.types import Address, Duration, Secret, Section, Size, Ur
 
 
 class PrometheusConfig(ListenerConfig):
-    """The metrics, and the probes beside them, which need neither token nor certificate."""
+    """The metrics, and the probes `/-/healthy` and `/-/ready`, which need neither token nor certificate."""
 
     listen: Address = "127.0.0.1:9464"
     """Host and port of `/metrics`, `/-/healthy` and `/-/ready`."""
     max_series: int = Field(default=10_000, ge=100)
-    """Series of scores. Every service has an equal share; beyond it old releases give way, and label sets fold into
-    `other`. The default holds twenty-two releases of services with twenty slice values each; `tracescore check
-    --scores-per-day N` says what yours holds. See [releases](releases.md)."""
+    """The most series of score metrics. Every service has an equal share; beyond its share, tracescore drops its old
+    releases and counts further label sets as `other`. The default holds twenty-two releases with twenty slice values
+    each; `tracescore check --scores-per-day N` says what yours holds. See [releases](releases.md)."""
 
 
 class OtlpExporterConfig(Section):
-    """Scores as evaluation events and spans to an OTLP endpoint."""
+    """Sends scores to an OTLP endpoint, as evaluation events and spans."""
 
     endpoint: Url
-    """Where your traces go."""
+    """The OTLP endpoint of your trace store or collector."""
     protocol: Literal["grpc", "http"] = "http"
-    """How to send."""
+    """The OTLP protocol to send with."""
     headers: dict[str, Secret] = Field(default_factory=dict)
     """Headers of every request, by the names of their secrets."""
     timeout: Duration = 10.0
@@ -35,17 +35,17 @@ class OtlpExporterConfig(Section):
 
     @property
     def target(self) -> tuple[str, int]:
-        """Host and port that are sent to; ports that are not given are the usual ones."""
+        """Host and port of the endpoint, with the usual port of the protocol if the URL names none."""
         return target_of(self.endpoint, 4317 if self.protocol == "grpc" else 80)
 
 
 class PhoenixExporterConfig(Section):
-    """Scores as annotations on the spans that a Phoenix holds."""
+    """Writes scores to Phoenix, as annotations on its spans."""
 
     endpoint: Url
     """Address of Phoenix."""
     api_key: Secret | None = None
-    """A key of Phoenix."""
+    """An API key of Phoenix."""
     timeout: Duration = 10.0
     """Time for one request."""
     explanations: bool = False
@@ -60,17 +60,17 @@ class ForwardConfig(Section):
     grpc: Url | None = None
     """Where OTLP/gRPC goes."""
     headers: dict[str, Secret] = Field(default_factory=dict)
-    """Headers of every request, by the names of their secrets, in place of the sender's own. tracescore never stores
-    what senders are let in by: with `attach: hold` their spans are held only where these replace it."""
+    """Headers of every request, by the names of their secrets; they replace the sender's own. tracescore never stores
+    a sender's credentials, so with `attach: hold` it holds only spans for which these headers replace them."""
     timeout: Duration = 10.0
-    """Time for the destination to answer; after it tracescore asks the sender to come back."""
+    """Time for the destination to answer; after that tracescore asks the sender to come back later."""
     attach: Literal["span", "hold"] = "span"
     """`span`: scores follow as evaluation spans. `hold`: tracescore also holds a span until it is scored and adds the
     scores as attributes; needs `spool.path`."""
     deadline: Duration = 30.0
-    """With `attach: hold`: the longest that tracescore holds a span."""
+    """With `attach: hold`: the longest time tracescore holds a span."""
     max_held: Size = Field(default=128 * 2**20, ge=2**20)
-    """With `attach: hold`: memory for held spans; beyond it spans go on at once, without scores."""
+    """With `attach: hold`: memory for held spans; when it is full, spans go on at once, without scores."""
 
     @model_validator(mode="after")
     def _somewhere(self) -> Self:

@@ -1,4 +1,4 @@
-"""Settings of the gold set: which questions, asked of whom, and when."""
+"""Settings of the gold set: which questions tracescore asks, whom, and when."""
 
 import re
 from datetime import UTC, datetime, tzinfo
@@ -155,7 +155,7 @@ class GoldConfig(Section):
     min_scored: Ratio = 0.8
     """The share of items that must have a score before tracescore publishes a measure."""
     tolerance: float = Field(default=0.02, ge=0, le=1)
-    """tracescore reports no drop of a mean that is smaller than this."""
+    """The smallest drop of a mean that tracescore reports."""
     keep: Duration = 90 * 86400.0
     """How long tracescore keeps runs and shows releases."""
     store: str | None = Field(default=None, min_length=1)

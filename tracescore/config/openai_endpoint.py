@@ -36,10 +36,10 @@ def _query(value: dict[str, str]) -> dict[str, str]:
 def _headers(value: dict[str, Any]) -> dict[str, Any]:
     for name, given in value.items():
         if not _HEADER.fullmatch(name) or name.lower() in _OURS:
-            raise ValueError(f"{name!r} is no header that can be set")
+            raise ValueError(f"{name!r} cannot be set as a header")
         if isinstance(given, str) and _SECRET.search(name):
             raise ValueError(
-                f"{name}: a secret is named, as {{env: NAME}} or {{file: PATH}}; got its value (not shown)"
+                f"{name}: a secret is named, as {{env: NAME}} or {{file: PATH}}; got the value itself (not shown)"
             )
     return value
 

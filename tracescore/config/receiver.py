@@ -1,4 +1,4 @@
-"""Settings of what listens for OTLP."""
+"""Settings of the OTLP receiver."""
 
 from pydantic import Field
 
@@ -7,16 +7,16 @@ from tracescore.config.types import Duration, Section, Size
 
 
 class SenderLimitsConfig(Section):
-    """What one sender may send, known by the name of its token or else by its address."""
+    """The most that one sender may send. tracescore tells senders apart by token, or else by address."""
 
     requests_per_second: float | None = Field(default=None, gt=0)
-    """Requests of one sender in a second."""
+    """Requests per second of one sender."""
     bytes_per_second: Size | None = None
-    """Bytes of bodies, as they come, of one sender in a second."""
+    """Bytes of request bodies per second of one sender, before decompression."""
 
 
 class ReceiverConfig(Section):
-    """Where and how much OTLP tracescore receives. It refuses a request beyond a limit before it reads it."""
+    """Where tracescore receives OTLP, and how much. It refuses a request over a limit before it reads it."""
 
     grpc: ListenerConfig = ListenerConfig(listen="127.0.0.1:4317")
     http: ListenerConfig = ListenerConfig(listen="127.0.0.1:4318")
@@ -31,5 +31,5 @@ class ReceiverConfig(Section):
     retry_after: Duration = Field(default=2.0, ge=1.0)
     """How long tracescore asks senders to wait while the spans it holds fill `assembly.max_held` or the spool."""
     per_sender: SenderLimitsConfig | None = None
-    """Rates beyond which tracescore asks one sender to come back later: one token, or else one address. Behind a
-    collector all are one sender."""
+    """Over these rates tracescore asks a sender to come back later. A sender is one token, or else one address;
+    behind a collector all apps are one sender."""

@@ -1,4 +1,4 @@
-"""Settings of how long texts are kept, and whose they are."""
+"""Settings of how long tracescore keeps texts, and whose they are."""
 
 from pydantic import Field
 
@@ -9,11 +9,11 @@ class RetainConfig(Section):
     """How long tracescore keeps texts at most, and how it knows whose they are. Figures without text stay."""
 
     spool: Duration | None = None
-    """Results in the spool lose their texts after so long; without it when `web.keep` newer ones have come."""
+    """Age at which results in the spool lose their texts; if not set, they do when `web.keep` newer ones have come."""
     page: Duration | None = None
-    """Results leave the page after so long; without it when `web.keep` newer ones have come."""
+    """Age at which results leave the page; if not set, they do when `web.keep` newer ones have come."""
     gold: Duration | None = None
-    """Runs in the gold store lose their questions and answers after so long, but for those that are the reference;
-    without it with the run."""
+    """Age at which runs in the gold store lose their questions and answers, except the runs that are the reference;
+    if not set, runs keep them."""
     user: str = Field(default="user.id", min_length=1)
-    """The attribute of spans that names a user, for `tracescore erase --user`."""
+    """The span attribute that names a user, for `tracescore erase --user`."""

@@ -56,14 +56,12 @@ def compiled(expression: str) -> Any:
         return re2.compile(expression, options)
     except re2.error as error:
         said = error.args[0]
-        raise ValueError(
-            f"no regular expression of RE2: {said.decode() if isinstance(said, bytes) else said}"
-        ) from None
+        raise ValueError(f"not an RE2 expression: {said.decode() if isinstance(said, bytes) else said}") from None
 
 
 def _expression(value: str) -> str:
     if compiled(value).search(""):
-        raise ValueError("matches the empty text, and so everywhere")
+        raise ValueError("matches the empty text, so it would match everywhere")
     return value
 
 
@@ -149,7 +147,7 @@ class Secret(Section):
     def _not_by_value(cls, value: object) -> object:
         if isinstance(value, str):
             raise ValueError(  # noqa: TRY004 - pydantic collects these
-                "a secret is named, as {env: NAME} or {file: PATH}; got its value (not shown)"
+                "a secret is named, as {env: NAME} or {file: PATH}; got the value itself (not shown)"
             )
         return value
 

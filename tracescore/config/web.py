@@ -8,18 +8,18 @@ from tracescore.config.access import KnownName, TlsConfig
 from tracescore.config.types import Address, Duration, HeaderName, Secret, Section
 
 UserRole = Literal["reader", "labeller", "operator"]
-"""Each may do what those before it may."""
+"""Each role may also do what the roles before it may."""
 
 
 class UserConfig(Section):
-    """Somebody who may open the page."""
+    """A person who may open the page."""
 
     name: KnownName
-    """What the log says of what they change; with `trust_header` what the proxy calls them."""
+    """The name in the audit log; with `trust_header`, the name that the proxy sends."""
     role: UserRole = "reader"
     """`reader` reads, `labeller` also labels answers, `operator` also resets, pins and erases."""
     token: Secret | None = None
-    """What they log in with; needed unless a proxy names them."""
+    """The token this person logs in with; required unless `trust_header` is set."""
 
 
 class WebConfig(Section):
@@ -29,18 +29,17 @@ class WebConfig(Section):
     """Host and port of the page."""
     tls: TlsConfig | None = None
     token: Secret | None = None
-    """What an operator logs in with. Unless it listens on loopback, the page needs this, `users`, or
-    `tls.client_ca`."""
+    """The token an operator logs in with. Off loopback, the page needs this, `users` or `tls.client_ca`."""
     users: tuple[UserConfig, ...] = Field(default=(), strict=False)
     """Who may open the page."""
     session: Duration = Field(default=12 * 3600.0, ge=60.0)
     """How long a login lasts."""
     trust_header: HeaderName | None = None
-    """The header in which a proxy in front says who reads; somebody who is not among `users` is a reader."""
+    """The header in which a proxy in front names the visitor; a visitor who is not among `users` is a reader."""
     insecure: bool = False
-    """Whether the page may be open to other machines although nothing asks who they are."""
+    """Allow other machines in without a login."""
     keep: int = Field(default=1_000, ge=1)
-    """Latest results that the page keeps."""
+    """How many of the latest interactions the page keeps."""
 
     @model_validator(mode="after")
     def _names_once(self) -> Self:

@@ -115,12 +115,12 @@ def _weight(node: yaml.Node, name: str, most: int, known: dict[int, int], depth:
         raise ConfigError([f"{where}: nested too deeply; at most {DEEPEST} levels expected"])
     weight = known.get(id(node))
     if weight == 0:
-        raise ConfigError([f"{where}: an alias stands for what it is a part of itself"])
+        raise ConfigError([f"{where}: an alias contains itself"])
     if weight is None:
         known[id(node)] = 0
         weight = known[id(node)] = 1 + sum(_weight(child, name, most, known, depth + 1) for child in _children(node))
     if weight > most:
-        raise ConfigError([f"{where}: at most {most} values expected, those behind an alias counted every time"])
+        raise ConfigError([f"{where}: at most {most} values expected, counting an alias each time it is used"])
     return weight
 
 

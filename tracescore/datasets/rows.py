@@ -89,7 +89,7 @@ def already_scored(out: Path, judge: str) -> Counter[bytes]:
             row = orjson.loads(line)
             other = row["judge"]
         except (orjson.JSONDecodeError, KeyError, TypeError):
-            raise UsageError(f"{out}: line {number}: no row that `score` has written; choose another file") from None
+            raise UsageError(f"{out}: line {number}: not a row of `tracescore score`; choose another file") from None
         if other != judge:
             raise UsageError(f"{out}: line {number}: scored by judge {other}, not by {judge}; choose another file")
         done[_key(row)] += 1

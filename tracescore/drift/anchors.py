@@ -146,7 +146,9 @@ class Anchors:
         self.passes = 0
         if len(items) < LEAST_ITEMS:
             _log.warning(
-                'event=few_anchors items=%d advice="100 are better; under %d acquit no judge"', len(items), LEAST_ITEMS
+                'event=few_anchors items=%d advice="use 100; fewer than %d cannot clear the judge"',
+                len(items),
+                LEAST_ITEMS,
             )
 
     def request_pass(self, since: float) -> None:

@@ -203,7 +203,7 @@ class Family:
         known = sum(1 for _ in self.chosen(service, None))
         if not known:
             watched = ", ".join(sorted({name for name, _ in self.watched})) or "none yet"
-            raise ValueError(f"service: one that is watched expected ({watched}); got {service[:40]!r}")
+            raise ValueError(f"service: a watched one expected ({watched}); got {service[:40]!r}")
         return known
 
     def reset(self, service: str | None = None, name: str | None = None) -> int:

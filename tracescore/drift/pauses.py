@@ -38,7 +38,7 @@ def until(text: str, now: float) -> float:
         ) from None
     moment = (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
     if not now < moment <= now + _LONGEST:
-        raise ValueError(f"until: a time to come, of the next 366 days, expected; got {text[:40]!r}")
+        raise ValueError(f"until: a time within the next 366 days expected; got {text[:40]!r}")
     return moment
 
 
@@ -51,7 +51,7 @@ class Pauses:
     def begin(self, service: str, now: float, until: float, why: str) -> None:
         """From `now` on, or going on with another end and another reason. ValueError without a reason."""
         if not why.strip() or len(why) > LONGEST_WHY or not why.isprintable():
-            raise ValueError(f"why: a line of 1 to {LONGEST_WHY} characters expected, for those who read of it later")
+            raise ValueError(f"why: one line of 1 to {LONGEST_WHY} characters expected; readers of the page see it")
         known = self.latest.get(service)
         since = known.since if known is not None and not known.over else now
         self.latest[service] = Pause(since, until, why.strip())
@@ -60,7 +60,7 @@ class Pauses:
         """Ends a pause early. ValueError where there is none."""
         known = self.latest.get(service)
         if known is None or known.over:
-            raise ValueError(f"service: one that is paused expected; got {service[:40]!r}")
+            raise ValueError(f"service: a paused one expected; got {service[:40]!r}")
         self.latest[service] = known._replace(until=now)
 
     def over(self, now: float) -> Iterator[str]:

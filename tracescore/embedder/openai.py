@@ -113,7 +113,7 @@ class OpenAIEmbedder:
             self._candidate = found
             if self._times >= _STEADY:
                 self._identity, self._times = found, 0
-            raise EmbedderError(f"another model answers: {found.mark} where it was {known.mark}; used once it stays")
+            raise EmbedderError(f"another model answers: {found.mark}, not {known.mark}; used once it stays")
 
     def _observe(self, outcome: Cause | Literal["ok"], _seconds: float) -> None:
         self._requests.labels(outcome).inc()
@@ -142,7 +142,7 @@ def _vectors(payload: Mapping[str, Any], count: int) -> Vector:
         ordered = sorted(rows, key=lambda row: int(row["index"]))
         vectors = np.array([_floats(row["embedding"]) for row in ordered], dtype=np.float64)
     except (KeyError, TypeError, ValueError):
-        raise EmbedderError("the reply holds no vectors of one length") from None
+        raise EmbedderError("the reply does not hold vectors of one length") from None
     if [row["index"] for row in ordered] != list(range(count)) or vectors.ndim != 2 or vectors.shape[1] == 0:
         raise EmbedderError(f"{count} vectors expected; got {len(rows)}")
     if not np.isfinite(vectors).all():

@@ -78,7 +78,7 @@ def read_run(path: Path) -> Run:
             f"--compare-with: PINNED, LAST or a report FILE.json expected; {path} cannot be read: {error.strerror}"
         ) from None
     except (ValueError, KeyError, TypeError, ValidationError):
-        raise UsageError(f"--compare-with: {path} is no report that --report FILE.json wrote") from None
+        raise UsageError(f"--compare-with: {path} is not a report written by --report FILE.json") from None
 
 
 def _markdown(report: GoldReport) -> str:

@@ -75,7 +75,7 @@ def reading(path: Path) -> closing[sqlite3.Connection]:
     add_checksum(db)
     try:
         if db.execute("PRAGMA application_id").fetchone()[0] != KIND.application_id:
-            raise UsageError(f"{path}: is no spool of this version")
+            raise UsageError(f"{path}: is not a spool of this version")
         db.execute("SELECT count(*) FROM results")
     except sqlite3.Error as error:
         db.close()

@@ -19,7 +19,7 @@ def totals(path: Path) -> dict[str, Any]:
     """The totals of each part by its name, as they were when the file was last tidied up; empty without any.
 
     Nothing is written, and no lock is taken: the owner of the file holds one for as long as it runs. What stands only
-    in the log beside the file is not read. UsageError for what is no spool of this version.
+    in the log beside the file is not read. UsageError for what is not a spool of this version.
     """
     if not path.is_file():
         raise UsageError(f"--spool: {path}: the file of a spool expected, as spool.path names it")

@@ -152,7 +152,7 @@ def _change(asked: Any, changes: DriftWatch) -> int:
     if at is not None and (isinstance(at, bool) or not isinstance(at, int | float) or not 0 < at < 1):
         raise ValueError(f"at: a number between 0 and 1 expected; got {str(at)[:40]!r}")
     if at is not None and name is None:
-        raise ValueError("at: one value fits one detector; name it")
+        raise ValueError("at: a value belongs to one detector; name it with --detector")
     return changes.pin(service, name, at)
 
 

@@ -55,7 +55,7 @@ def only_known(fields: Collection[str], known: Callable[[str], bool]) -> None:
     """Raises ValueError when a form has a field that no form of this page has: it is another one, or an older one."""
     unknown = [name for name in fields if not known(name)]
     if unknown:
-        raise ValueError(f"the fields of the form on this page expected; got {unknown[0][:40]!r} too")
+        raise ValueError(f"only the fields of the form on this page expected; got {unknown[0][:40]!r} too")
 
 
 def html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> Response:

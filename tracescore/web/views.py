@@ -42,11 +42,11 @@ def read_filter(query: str) -> Filter:
     try:
         values = parse_qs(query, max_num_fields=10, errors="replace")
     except ValueError:
-        raise ValueError("the address asks for too many things at once") from None
+        raise ValueError("the address has too many parameters") from None
     if unknown := sorted(values.keys() - {"measure", "service"}):
-        raise ValueError(f"measure and service can be chosen; got {unknown[0][:40]!r}")
+        raise ValueError(f"the page filters by measure and service; got {unknown[0][:40]!r}")
     if any(len(given) > 1 for given in values.values()):
-        raise ValueError("one measure and one service can be chosen at a time")
+        raise ValueError("give one measure and one service at a time")
     name, service = values.get("measure", [None])[0], values.get("service", [None])[0]
     measure = next((known for known in MEASURES if known == name), None)
     if name is not None and measure is None:
