@@ -130,6 +130,17 @@ async def test_each_score_and_each_failure_is_an_event_with_the_ids_of_the_evalu
 
 
 @BOTH
+async def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(
+    sink: Sink, protocol: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "grpc_proxy"):
+        monkeypatch.setenv(name, f"http://127.0.0.1:{free_port()}")
+    async with exporting(sink.endpoint(protocol), protocol) as export:
+        await export.exporter.export(result(relevancy(0.25), number=7))
+        assert (await sink.awaited(spans=1)).spans
+
+
+@BOTH
 async def test_a_result_delivered_again_carries_the_same_ids(sink: Sink, protocol: str) -> None:
     scored = result(relevancy(0.5), Score("completeness", 1.0))
     for _ in range(2):  # the second time by another process, as it were

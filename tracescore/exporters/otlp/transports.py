@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from tracescore.config import OtlpExporterConfig
-from tracescore.config.types import target_of
+from tracescore.config.types import is_loopback, target_of
 from tracescore.exporters.delivery import Answer
 from tracescore.exporters.posting import Posted, Poster
 from tracescore.net.otlp_answers import grpc_answer, http_answer, retry_info
@@ -76,11 +76,15 @@ class GrpcTransport:
 
 
 def open_channel(url: str) -> grpc.aio.Channel:
-    """A channel to an http:// or https:// address; see `channel_target`."""
+    """A channel to an http:// or https:// address; see `channel_target`.
+
+    A proxy that the environment names is used as gRPC does it, but not for loopback: no proxy reaches that.
+    """
     target, secure = channel_target(url)
+    direct = [("grpc.enable_http_proxy", 0)] if is_loopback(target_of(url, usual=4317)[0]) else []
     if secure:
-        return grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(), _OPTIONS)
-    return grpc.aio.insecure_channel(target, _OPTIONS)
+        return grpc.aio.secure_channel(target, grpc.ssl_channel_credentials(), _OPTIONS + direct)
+    return grpc.aio.insecure_channel(target, _OPTIONS + direct)
 
 
 def channel_target(url: str) -> tuple[str, bool]:
