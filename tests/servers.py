@@ -28,7 +28,8 @@ import yaml
 
 from tests.http_serving import QuietHandler, http_serving
 
-INSTALL = "apt-get install --no-install-recommends prometheus prometheus-alertmanager buildah mmdebstrap docker-compose"
+PACKAGES = "prometheus prometheus-alertmanager buildah mmdebstrap docker-compose chromium"
+INSTALL = f"apt-get install --no-install-recommends {PACKAGES}"
 READY_SECONDS = 60
 T = TypeVar("T")
 
