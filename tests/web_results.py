@@ -80,7 +80,7 @@ LEDGER = Snapshot(
 
 def pages(
     settings: WebConfig | None = None,
-    ledger: Snapshot = LEDGER,
+    ledger: Snapshot | Callable[[], Snapshot] = LEDGER,
     keep: int = 100,
     gold: Callable[[], Mapping[str, Any]] | None = None,
     saving: Saving | None = None,
@@ -88,7 +88,7 @@ def pages(
 ) -> Pages:
     return Pages(
         settings or WebConfig(keep=keep),
-        lambda: ledger,
+        (lambda: ledger) if isinstance(ledger, Snapshot) else ledger,
         lambda: NOW,
         registry := CollectorRegistry(),
         AccessMetrics(registry),

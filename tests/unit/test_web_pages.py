@@ -309,14 +309,25 @@ async def test_a_long_text_is_folded_and_a_right_to_left_one_keeps_its_direction
 
 
 async def test_a_page_that_fails_is_told_apart_from_an_empty_one_and_logs_no_text(caplog) -> None:
-    app = pages()
-    app._ledger = lambda: {}["What did my user ask?"]
-    reply = await ask(app)
+    reply = await ask(pages(ledger=lambda: {}["What did my user ask?"]))
     assert reply.status == 500
     (line,) = caplog.messages
     assert line.startswith("event=defect error=KeyError ")
     assert "my user" not in line
     assert "What did my user ask?" not in caplog.text + reply.body
+
+
+async def test_the_navigation_marks_the_place_where_one_is_and_leads_only_to_places_that_there_are() -> None:
+    async def places(path: str, **there) -> tuple[list[str], list[str]]:
+        body = (await ask(pages(**there), path)).body
+        nav = re.search(r"<nav .*?</nav>", body, re.DOTALL)[0]
+        return re.findall(r'href="([^"]*)"', nav), re.findall(r'href="([^"]*)" aria-current="page"', nav)
+
+    assert (await places("/"))[1] == ["/"]
+    assert (await places("/releases"))[1] == ["/releases"]
+    assert (await places("/releasesx"))[1] == []
+    assert "/gold" not in (await places("/"))[0]
+    assert "/gold" in (await places("/", gold=dict))[0]
 
 
 def test_every_word_of_the_closed_lists_has_its_sentence() -> None:

@@ -5,9 +5,8 @@ send, and that its scripts can send only after asking, which is refused.
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any
 from urllib.parse import parse_qs
 
 import orjson
@@ -19,48 +18,20 @@ from tracescore.net.asgi import Response
 from tracescore.web.guard import Visitor, audit
 from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
 from tracescore.web.recent import Recent, is_cut
+from tracescore.web.visit import CountLive, KeptTexts, SharedParts, Visit
 
-POSTABLE = ("/api/baseline", "/api/gold", "/api/erase", "/api/spool")
-PATHS = (*POSTABLE, "/api/anchors")
 HEADER = "x-tracescore"
 ACTIONS = ("reset", "pin", "pause", "resume")
 MOST_ANCHORS = 1_000
-CountLive = Callable[[Sequence[str]], int]
-"""How many of these answers, by their marks, came in live traces."""
-
-
-class KeptTexts(Protocol):
-    """What is kept of users. ValueError from each: why not."""
-
-    async def erase(self, what: str, value: str) -> Mapping[str, Any]:
-        """Erases a `user`, a `trace` or a `conversation` by its id; the receipt."""
-        ...
-
-    async def look(self) -> Mapping[str, Any]:
-        """What is in the spool."""
-        ...
-
-    async def back_up(self, path: str) -> Mapping[str, Any]:
-        """Copies it to a new file."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Informants:
-    """Who knows the answers: what watches for drops, the latest results, the traffic seen, and what keeps texts."""
-
-    changes: DriftWatch | None
-    recent: Recent
-    live: CountLive
-    kept: Callable[[], KeptTexts | None]
 
 
 class _NotHere(ValueError):
     """What the process has no part for."""
 
 
-async def answer(request: Request, visitor: Visitor, asked: Informants) -> Response:
+async def answer(visit: Visit) -> Response:
     """The answer to a visitor's request."""
+    request, asked = visit.request, visit.shared
     try:
         if request.path == "/api/anchors":
             return _anchors(request.query, asked.recent)
@@ -68,7 +39,7 @@ async def answer(request: Request, visitor: Visitor, asked: Informants) -> Respo
             given = await _posted(request)
             return given if isinstance(given, Response) else as_json(200, _counted(given, asked.live))
         if request.method == "POST":
-            return await _changed(request, visitor, asked)
+            return await _changed(request, visit.visitor, asked)
         if request.path == "/api/baseline":
             return as_json(200, _watching(asked).show())
         if request.path == "/api/spool":
@@ -80,13 +51,13 @@ async def answer(request: Request, visitor: Visitor, asked: Informants) -> Respo
     return refused(405, "POST expected")
 
 
-def _watching(asked: Informants) -> DriftWatch:
+def _watching(asked: SharedParts) -> DriftWatch:
     if asked.changes is None:
         raise _NotHere("this process does not look for drops: drift.detector is false")
     return asked.changes
 
 
-def _keeping(asked: Informants) -> KeptTexts:
+def _keeping(asked: SharedParts) -> KeptTexts:
     kept = asked.kept()
     if kept is None:
         raise _NotHere("this process keeps nothing")
@@ -101,7 +72,7 @@ async def _posted(request: Request) -> Any:
     return refused(413, f"at most {LARGEST_BODY} bytes") if body is None else orjson.loads(body)
 
 
-async def _changed(request: Request, visitor: Visitor, asked: Informants) -> Response:
+async def _changed(request: Request, visitor: Visitor, asked: SharedParts) -> Response:
     if request.path == "/api/baseline":
         _watching(asked)
     if not visitor.may("operator"):

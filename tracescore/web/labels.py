@@ -2,69 +2,53 @@
 
 import re
 from collections.abc import Mapping
-from urllib.parse import parse_qs
 
-from tracescore.calibration.labelling import Labelling
 from tracescore.model import MEASURES
 from tracescore.net.asgi import Response
-from tracescore.web.guard import Visitor, audit
-from tracescore.web.messages import Request, as_json, html, only_known, refused
-from tracescore.web.render import page
-
-PATH, EXPORT_PATH = "/labels", "/api/labels"
-PATHS = (PATH, EXPORT_PATH)
-_LARGEST_FORM = 65_536
-_MOST_FIELDS = 2_000
-
+from tracescore.web.guard import audit
+from tracescore.web.messages import as_json, only_known, refused
+from tracescore.web.visit import Visit
 
 _FIELDS = {"form", "id", "save", "skip"}
 _JUDGED = re.compile(rf"(?:{'|'.join(MEASURES)})\.[0-9]{{1,4}}")
 
 
-class LabelPages:
-    """The form and the export."""
+async def show(visit: Visit) -> Response:
+    """The next answer to label, as a form."""
+    labelling = visit.shared.labelling
+    if not visit.visitor.may("labeller"):
+        return _not_yours(visit)
+    if labelling is None:
+        return visit.page("labels.html", 404, counts=None, drawn=None, form="")
+    drawn = await labelling.next()
+    return visit.page("labels.html", counts=labelling.counts(), drawn=drawn, form=visit.visitor.form)
 
-    def __init__(self, labels: Labelling | None) -> None:
-        self._labels = labels
 
-    @property
-    def waiting(self) -> int:
-        """How many answers wait for a label."""
-        return self._labels.counts()["waiting"] if self._labels else 0
+async def export(visit: Visit) -> Response:
+    """All labels and the sums of what nobody labelled, for `tracescore labels`."""
+    if visit.shared.labelling is None:
+        return refused(409, "labels are off; set drift.labels.path to a file")
+    return as_json(200, visit.shared.labelling.lines())
 
-    async def show(self, request: Request, visitor: Visitor) -> Response:
-        """The answer to a GET."""
-        if self._labels is None:
-            if request.path == EXPORT_PATH:
-                return refused(409, "labels are off; set drift.labels.path to a file")
-            return html(404, page("labels.html", counts=None, drawn=None, form=""))
-        if request.path == EXPORT_PATH:
-            return as_json(200, self._labels.lines())
-        drawn = await self._labels.next()
-        return html(200, page("labels.html", counts=self._labels.counts(), drawn=drawn, form=visitor.form))
 
-    async def take(self, given: Mapping[str, str], visitor: Visitor) -> None:
-        """What a form says; an answer that somebody else has labelled meanwhile stays as it is.
+async def take(visit: Visit) -> Response:
+    """Takes what the form says; an answer that somebody else has labelled meanwhile stays as it is."""
+    visitor, labelling = visit.visitor, visit.shared.labelling
 
-        ValueError when it cannot be understood.
-        """
-        if self._labels is None:
+    async def save(given: Mapping[str, str]) -> None:
+        if labelling is None:
             raise ValueError("this process asks for no labels")
         only_known(given, lambda name: name in _FIELDS or _JUDGED.fullmatch(name) is not None)
-        await self._labels.give(given.get("id", ""), {} if "skip" in given else _answers(given))
+        await labelling.give(given.get("id", ""), {} if "skip" in given else _answers(given))
         audit(visitor.name, "label_skipped" if "skip" in given else "label", id=given.get("id"))
 
+    return await visit.take_form("/labels", save) if visitor.may("labeller") else _not_yours(visit)
 
-async def read_form(request: Request) -> dict[str, str] | None:
-    """The fields of a form, each once; None when there is too much of it."""
-    body = await request.body(_LARGEST_FORM)
-    if body is None:
-        return None
-    try:
-        fields = parse_qs(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS, errors="replace")
-    except ValueError:
-        return None
-    return {name: values[0] for name, values in fields.items()}
+
+def _not_yours(visit: Visit) -> Response:
+    visitor = visit.visitor
+    why = f"{visitor.name} is a {visitor.role}; this takes a labeller (web.users)."
+    return visit.message(403, "Not yours to label", why)
 
 
 def _answers(given: Mapping[str, str]) -> dict[str, list[str]]:

@@ -3,13 +3,17 @@
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
+from urllib.parse import parse_qs
 
 import orjson
 
 from tracescore.net.asgi import Receive, Response, Scope, address_of_client, headers_of
 from tracescore.net.connections import CERTIFICATE
+from tracescore.web.render import page
 
 LARGEST_BODY = 4096
+_LARGEST_FORM = 65_536
+_MOST_FIELDS = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,18 @@ def _common_name(scope: Scope) -> str:
     return next((str(value) for part in subject for name, value in part if name == "commonName"), "")
 
 
+async def read_form(request: Request) -> dict[str, str] | None:
+    """The fields of a form, each once; None when there is too much of it."""
+    body = await request.body(_LARGEST_FORM)
+    if body is None:
+        return None
+    try:
+        fields = parse_qs(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS, errors="replace")
+    except ValueError:
+        return None
+    return {name: values[0] for name, values in fields.items()}
+
+
 def only_known(fields: Collection[str], known: Callable[[str], bool]) -> None:
     """Raises ValueError when a form has a field that no form of this page has: it is another one, or an older one."""
     unknown = [name for name in fields if not known(name)]
@@ -61,6 +77,12 @@ def only_known(fields: Collection[str], known: Callable[[str], bool]) -> None:
 def html(status: int, body: bytes, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """A page."""
     return Response(status, body, "text/html; charset=utf-8", headers)
+
+
+def message(status: int, title: str, text: str, headers: tuple[tuple[str, str], ...] = (), **about: Any) -> Response:
+    """A page that says one thing; `about` is for the frame around it."""
+    back = status in (400, 404, 500)
+    return html(status, page("message.html", title=title, text=text, back=back, **about), headers)
 
 
 def as_json(status: int, value: Any) -> Response:

@@ -34,8 +34,12 @@ _TEMPLATES = _environment()
 
 
 def page(template: str, **values: Any) -> bytes:
-    """The HTML of one page as UTF-8; what cannot be written in UTF-8 becomes a question mark."""
-    return _TEMPLATES.get_template(template).render(**values).encode(errors="replace")
+    """The HTML of one page as UTF-8; what cannot be written in UTF-8 becomes a question mark.
+
+    Without `places`, `here` and `visitor` it has no navigation: who asks is not known.
+    """
+    frame = {"places": (), "here": None, "visitor": None}
+    return _TEMPLATES.get_template(template).render(frame | values).encode(errors="replace")
 
 
 def asset(name: str) -> bytes:

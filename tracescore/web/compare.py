@@ -11,8 +11,9 @@ from tracescore.drift.releases import WEEK, Releases
 from tracescore.drift.report import of_process, population_of
 from tracescore.net.asgi import Response
 from tracescore.web.messages import as_json, only_known, refused
+from tracescore.web.visit import Visit
 
-PATH, API = "/releases", "/api/releases"
+PATH = "/releases"
 FIELDS = ("service", "environment", "before", "release", "hours")
 
 
@@ -43,9 +44,17 @@ def chosen(releases: Releases, query: str) -> dict[str, Any]:
     return of_process(releases, population, two, int(hours))
 
 
-def answer(releases: Releases, query: str) -> Response:
+async def show(visit: Visit) -> Response:
+    """The page on which any two releases of a service are compared."""
+    try:
+        return visit.page("releases.html", **chosen(visit.shared.releases, visit.request.query))
+    except ValueError as error:
+        return visit.message(400, "This cannot be shown", f"{error}.")
+
+
+async def answer(visit: Visit) -> Response:
     """The JSON of `tracescore compare`."""
     try:
-        return as_json(200, chosen(releases, query))
+        return as_json(200, chosen(visit.shared.releases, visit.request.query))
     except ValueError as error:
         return refused(400, str(error))

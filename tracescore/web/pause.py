@@ -1,0 +1,30 @@
+"""Silences the detectors of a service during a planned change, or ends that."""
+
+from collections.abc import Mapping
+
+from tracescore.net.asgi import Response
+from tracescore.web.api import change_pause
+from tracescore.web.guard import audit
+from tracescore.web.messages import only_known
+from tracescore.web.visit import Visit
+
+_FIELDS = {"form", "service", "until", "why", "pause", "resume"}
+
+
+async def take(visit: Visit) -> Response:
+    """Does what the form of an operator says."""
+    visitor, changes = visit.visitor, visit.shared.changes
+    if not visitor.may("operator"):
+        why = f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)."
+        return visit.message(403, "Not yours to pause", why)
+
+    async def change(given: Mapping[str, str]) -> None:
+        if changes is None:
+            raise ValueError("this process does not look for drops")
+        only_known(given, _FIELDS.__contains__)
+        action = "resume" if "resume" in given else "pause"
+        asked = {name: given.get(name, "") for name in ("service", "until", "why")}
+        change_pause(changes, action, *asked.values())
+        audit(visitor.name, f"baseline_{action}", **asked)
+
+    return await visit.take_form("/", change)

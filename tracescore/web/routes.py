@@ -1,0 +1,78 @@
+"""The addresses of the page and the room that answers each. A room is an async function of a Visit."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tracescore.web import api, compare, entrance, gold, home, interactions, labels, pause
+from tracescore.web.visit import PageRoom
+
+_GET, _POST, _BOTH = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """`path` is a pattern for the whole decoded path: {trace} is a trace id of 32 hex digits, {rest} anything.
+
+    `page`: whether a login may lead there.
+    """
+
+    path: str
+    room: PageRoom
+    methods: tuple[str, ...] = _GET
+    page: bool = False
+
+    def match(self, path: str) -> Mapping[str, str] | None:
+        """The named pieces of a path; None when it is not of this pattern."""
+        found = _PATTERNS[self.path].fullmatch(path)
+        return found.groupdict() if found else None
+
+
+ROUTES = (
+    Route("/", home.show, page=True),
+    Route("/interactions/{trace}", interactions.show, page=True),
+    Route("/interactions/{trace}/trace.json", interactions.file),
+    Route("/interactions/{trace}/expected.json", interactions.file),
+    Route("/releases", compare.show, page=True),
+    Route("/gold", gold.show, page=True),
+    Route("/labels", labels.show, page=True),
+    Route("/labels", labels.take, _POST),
+    Route("/pause", pause.take, _POST),
+    Route("/logout", entrance.logout, _BOTH),
+    Route("/api/anchors", api.answer),
+    Route("/api/baseline", api.answer, _BOTH),
+    Route("/api/erase", api.answer, _BOTH),
+    Route("/api/gold", api.answer, _BOTH),
+    Route("/api/labels", labels.export),
+    Route("/api/releases", compare.answer),
+    Route("/api/spool", api.answer, _BOTH),
+)
+_PIECES = {"{trace}": "(?P<trace>[0-9a-fA-F]{32})", "{rest}": "(?P<rest>.+)"}
+
+
+def _compiled(path: str) -> re.Pattern[str]:
+    pieces = re.split(r"(\{[a-z]+\})", path)
+    return re.compile("".join(_PIECES.get(piece) or re.escape(piece) for piece in pieces), re.ASCII | re.DOTALL)
+
+
+_PATTERNS = {route.path: _compiled(route.path) for route in ROUTES}
+
+
+def methods(path: str) -> tuple[str, ...]:
+    """The methods that a path takes; what is nowhere can be asked for too."""
+    taken = {method for route in ROUTES if route.match(path) is not None for method in route.methods}
+    return tuple(method for method in _BOTH if method in taken or method in _GET)
+
+
+def find(path: str, method: str) -> tuple[PageRoom, Mapping[str, str]] | None:
+    """The room that answers, and the named pieces of the path; None where there is none."""
+    for route in ROUTES:
+        parts = route.match(path) if method in route.methods else None
+        if parts is not None:
+            return route.room, parts
+    return None
+
+
+def is_page(path: str) -> bool:
+    """Whether a login may lead there: the address that it is given could be another site's."""
+    return any(route.page and route.match(path) is not None for route in ROUTES)
