@@ -71,6 +71,7 @@ QUESTIONS: tuple[str, ...] = (
     "<div class='x'><p>Why is this not centred?</p></div>",
     "<svg width='10' height='10'></svg>",
     "What is <tag> in XML, and how do I escape it?",
+    "<task>mow</task> is what my script prints. Why not <task>mow the lawn</task>?",
     "```python\nfor i in range(3):\n    print(i)\n```\nWhat does it print?",
     "Current Task: finish the report. How do I word the opening?",
     "New task: what is the capital of Peru?",

@@ -242,6 +242,9 @@ STRUCTURE = """All interactions will be structured in the following way.
         ("Reformulate a query", True),
         ("Condense the chat into one question", True),
         ("Generate a short title", True),
+        ("Please write a scientific paper passage to answer the question", True),
+        ("Write a short hypothetical document for this search", True),
+        ("Please write a paragraph that answers my critics.", False),
         (
             "Write an answer to the question. You are alone: condense, phrase and formulate well, generate no lists.",
             False,

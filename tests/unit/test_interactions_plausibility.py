@@ -169,6 +169,9 @@ FRAMES = (
     "We are working to address the following user request:\n\n{}\n\nTo answer this request we have assembled a team:",
     "Context:\nUser Request: {}\n\nOther agents available for collaboration:\nAgent name: clerk.",
     "{}\n\n\n (reminder to respond in a JSON blob no matter what)",
+    "For the following plan:\n1. look up\n2. answer\n\nYou are tasked with executing step 1, {}.",
+    "<task>\n{}\n</task>\n<environment_details>\nOpen tabs: none\n</environment_details>",
+    "<user_query>\n{}\n</user_query>",
 )
 
 

@@ -50,7 +50,9 @@ _SOURCE_TAG = re.compile(
     r"<(contexts?|documents?|passages?|sources?|excerpts?|search_results|results|knowledge|chunks?|docs?|references)\b[^<>]{0,200}>",
     re.IGNORECASE,
 )
-_QUESTION_TAG = re.compile(r"<(question|query|user_question|user_query|user_input)\b[^<>]{0,200}>", re.IGNORECASE)
+_QUESTION_TAG = re.compile(
+    r"<(question|query|task|request|user_(?:question|query|input|request|message|task))\b[^<>]{0,200}>", re.IGNORECASE
+)
 _WAITS = re.compile(r"\n[ \t#*>-]*(?:[\w-]+ ){0,2}(?:answer|response)[*]{0,2} ?:[*]{0,2}\s*\Z", re.IGNORECASE)
 """A prompt that ends with a label waits for what comes behind it."""
 _SECTION = re.compile(r"^\[\[ ## (\w+) ## \]\]\s*$", re.MULTILINE)
@@ -62,7 +64,10 @@ _REWRITES = {
     "write": re.compile(rf"re-?write{_OF_WHAT}"),
     "formulate": re.compile(rf"re-?formulate{_OF_WHAT}"),
     "condense": re.compile(r"condense[^.\n]{0,60}question"),
-    "passage": re.compile(r"write a passage to answer"),  # hypothetical documents (HyDE)
+    "passage": re.compile(r"write a[^.\n]{0,30} passage (?:to|that) (?:answer|support|refute)"),  # HyDE
+    "hypothetical": re.compile(
+        r"(?:write|generate|create)[^.\n]{0,40} hypothetical (?:answer|document|passage|paragraph)"
+    ),
     "generate": re.compile(r"generate (?:a|an) [^.\n]{0,20}(?:search query|title)"),
 }
 """Requests in lower case, by a word that is in each of them: a text has few of the words, and patterns are dear."""

@@ -88,6 +88,19 @@ TASKS: tuple[Frame, ...] = (
         r"^your objective was this:\s*",
         r"^[^\S\n]*+your original plan was this",
     ),
+    _frame(
+        "LangGraph's plan and execute, a step",
+        "tasked with executing step",
+        r"^you are tasked with executing step \d{1,3},\s*",
+        r"\.\s*\Z",
+        whole=True,
+    ),
+    _frame(
+        "coding agents: the request in a tag, and more tags behind it",
+        "</",
+        r"\A\s*<(?:task|user_(?:query|request|message|prompt))>\s*",
+        r"\s*</(?:task|user_(?:query|request|message|prompt))>\s*(?=<|\Z)",
+    ),
     _frame("CAMEL", "rules of", r"^=+ task =+\s*", r"^=+ rules of"),
     _frame(
         "LlamaIndex, refining",
