@@ -51,7 +51,7 @@ _SOURCE_TAG = re.compile(
     re.IGNORECASE,
 )
 _QUESTION_TAG = re.compile(
-    r"<(question|query|task|request|user_(?:question|query|input|request|message|task))\b[^<>]{0,200}>", re.IGNORECASE
+    r"<(question|query|user_(?:question|query|input|request|message|task))\b[^<>]{0,200}>", re.IGNORECASE
 )
 _WAITS = re.compile(r"\n[ \t#*>-]*(?:[\w-]+ ){0,2}(?:answer|response)[*]{0,2} ?:[*]{0,2}\s*\Z", re.IGNORECASE)
 """A prompt that ends with a label waits for what comes behind it."""
