@@ -171,6 +171,17 @@ class Assembly:
         self._memory.expire(now)
         return self._take_ready()
 
+    def due_in(self) -> float:
+        """Seconds for which `due` has nothing to do, whatever pieces come meanwhile; but for traces that are evicted.
+
+        What comes now is ready after `idle` at the earliest, or what else is shorter.
+        """
+        settings, now = self._settings, self._clock()
+        at = self._heap[0][0] if self._heap else NEVER
+        if self._closed:
+            at = min(at, next(iter(self._closed.values())).closed_at + settings.orphan_idle)
+        return max(0.0, min(at - now, settings.idle, settings.orphan_idle, settings.max_wait))
+
     def _outlived(self, now: float) -> bool:
         """Whether the trace that was closed first has been kept long enough."""
         return bool(self._closed) and next(iter(self._closed.values())).closed_at + self._settings.orphan_idle <= now

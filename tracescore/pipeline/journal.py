@@ -42,6 +42,8 @@ _log = logging.getLogger("tracescore.spool")
 
 _TOTALS_EVERY = 10.0
 """Seconds between two commits of all totals. What was committed after the last ones is counted again at a recovery."""
+_LATE = 1.0
+"""Seconds by which what has happened by itself may be noted too late, where nothing is to be read before."""
 _EPOCH = "judge epoch of "
 
 
@@ -102,6 +104,10 @@ class Journal:
     def behind(self) -> bool:
         """Whether more is ready than `closed` has given: it gives some at a time."""
         return self._parts.assembly.behind
+
+    def due_in(self) -> float:
+        """Seconds for which `closed` has nothing to give; `_LATE` at most."""
+        return min(self._parts.assembly.due_in(), _LATE)
 
     def closed(self, *, last: bool = False) -> list[Closed]:
         """Traces that are ready to be read; of the `last` ones all, unless the next process can go on with them.

@@ -21,7 +21,7 @@ from tracescore.runtime import Fairness, aside
 from tracescore.sampling import Sampler
 
 _LOOK_EVERY = 0.1
-"""Seconds between two looks at what has become complete."""
+"""Seconds between two looks at what has become complete, at least; at most until something can be."""
 _POLITE = 0.5
 """Seconds per round in which reading yields to all other work; then it goes on, or a backlog would grow."""
 
@@ -61,7 +61,8 @@ class ReadingStage:
                 await self._read_all(self._journal.closed())
                 self._report.tick()
                 self._journal.tick()
-                with anyio.move_on_after(0 if self._journal.behind else _LOOK_EVERY):
+                pause = 0 if self._journal.behind else max(_LOOK_EVERY, self._journal.due_in())
+                with anyio.move_on_after(pause):
                     await received_all.wait()
             await self._read_all(self._journal.closed(last=True))
             while self._journal.behind:

@@ -20,7 +20,7 @@ from tracescore.net.retry import Backoff
 
 _log = logging.getLogger("tracescore.judge")
 
-_BACKOFF = Backoff(1.0, 60.0, spread=0)
+_BACKOFF = Backoff(1.0, 30.0, spread=0)
 """Between two attempts to ask a judge that is away."""
 
 _ON_GOLD: tuple[Measure, ...] = ("context_precision", "context_recall", "answer_correctness")

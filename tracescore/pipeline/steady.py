@@ -19,7 +19,7 @@ class SteadyClock:
     """Unix seconds as the system's clock had them at the start, counted on by a monotonic clock.
 
     What is stored in these seconds can be compared with those of the next process. `jumps` are noticed when the clock
-    is asked, which is several times a second.
+    is asked, which is about once a second.
     """
 
     def __init__(self, wall: Clock, monotonic: Clock = time.monotonic) -> None:
