@@ -83,7 +83,8 @@ class Service:
         self.releases, self.labelling = Releases(registry, clock), build_labelling(config, registry, clock)
         self.pages = self._pages(saving := Saving(config.interactions, self._uncounted.text))
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.releases, self.labelling) if each]
-        self.exporters = [*build_exporters(config, registry, clock), *inside, self.pages, *watchers]
+        inside += [self.pages.history, self.pages]
+        self.exporters = [*build_exporters(config, registry, clock), *inside, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
         self.health = Health(stuck=self.spool.stuck)
         parts = Parts(self.assembly, deduplication, self.ledger, self.queue, self.exporters, self.hold, epochs)

@@ -130,7 +130,7 @@ EDITS = {
     "drift.family: another shape": (lambda t: t["drift"]["family"].update(watched=[{}]), 1),
     "drift.family: another shape in what comes last": (lambda t: t["drift"]["family"].update(conversations=[1]), 1),
     "drift: of a later version": (lambda t: t["drift"].update(version=99), 1),
-    "all of them": (lambda t: dict.fromkeys(t, "?"), 5),
+    "all of them": (lambda t: dict.fromkeys(t, "?"), 6),
 }
 
 

@@ -22,6 +22,7 @@ from tracescore.pipeline.ledger import Snapshot
 from tracescore.web import routes, views
 from tracescore.web.entrance import Entrance
 from tracescore.web.guard import Guard
+from tracescore.web.history import History
 from tracescore.web.messages import Request, message
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset
@@ -47,7 +48,7 @@ SAFETY = (
 
 
 class Pages:
-    """Keeps the last results and shows them.
+    """Keeps the last results and shows them. Its `history` is an exporter of its own: it goes on after a restart.
 
     The parts are those of `SharedParts`; results leave the page after `age` seconds; `estimating` is for
     `views.Estimating`. Raises UsageError when the token cannot be read.
@@ -74,13 +75,14 @@ class Pages:
         saving: Saving | None = None,
         estimating: tuple[float, float] = (1.0, 20.0),
     ) -> None:
-        guard = Guard(settings, access)
+        guard, self.history = Guard(settings, access), History(clock)
         self._entrance = Entrance(guard, routes.is_page)
         self._shared = SharedParts(
             settings=settings,
             guard=guard,
             clock=clock,
             recent=Recent(settings.keep, clock, age),
+            history=self.history,
             ledger=ledger,
             releases=releases,
             endpoints=endpoints,

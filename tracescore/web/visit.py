@@ -12,6 +12,7 @@ from tracescore.model import Clock
 from tracescore.net.asgi import Response
 from tracescore.pipeline.ledger import Snapshot
 from tracescore.web.guard import Guard, Visitor
+from tracescore.web.history import History
 from tracescore.web.messages import Request, html, message, read_form
 from tracescore.web.recent import Recent
 from tracescore.web.render import page
@@ -52,6 +53,7 @@ class SharedParts:
     guard: Guard
     clock: Clock
     recent: Recent
+    history: History
     ledger: Callable[[], Snapshot]
     releases: Releases
     endpoints: Mapping[str, str]
