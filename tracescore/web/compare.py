@@ -45,9 +45,15 @@ def chosen(releases: Releases, query: str) -> dict[str, Any]:
 
 
 async def show(visit: Visit) -> Response:
-    """The page on which any two releases of a service are compared."""
+    """The page on which any two releases of a service are compared; without a service, of one that has two."""
+    releases, query = visit.shared.releases, visit.request.query
+    if not query:
+        known = sorted(releases.services(), key=lambda each: len(releases.use(each).known) < 2)
+        if not known:
+            return visit.message(200, "Nothing to compare yet", "No answer of any service has been scored.")
+        query = link(known[0]).partition("?")[2]
     try:
-        return visit.page("releases.html", **chosen(visit.shared.releases, visit.request.query))
+        return visit.page("releases.html", **chosen(releases, query))
     except ValueError as error:
         return visit.message(400, "This cannot be shown", f"{error}.")
 

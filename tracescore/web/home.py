@@ -3,7 +3,7 @@
 from typing import Any
 
 from tracescore.net.asgi import Response
-from tracescore.web import compare, views
+from tracescore.web import compare, first, views
 from tracescore.web.visit import Visit
 
 
@@ -14,7 +14,10 @@ async def show(visit: Visit) -> Response:
         chosen = views.read_filter(visit.request.query)
     except ValueError as error:
         return visit.message(400, "tracescore cannot show this", f"{error}.")
-    values = views.overview(shared.recent, shared.ledger(), chosen, shared.target, shared.estimating)
+    ledger = shared.ledger()
+    if first.is_waiting(ledger):
+        return first.show(visit, ledger)
+    values = views.overview(shared.recent, ledger, chosen, shared.target, shared.estimating)
     silent = views.silent(shared.recent.results())
     labels = shared.labelling if visit.visitor.may("labeller") else None
     about: dict[str, Any] = {

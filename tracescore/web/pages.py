@@ -1,4 +1,4 @@
-"""The page as a raw ASGI app, and the exporter that feeds it. Everything is rendered here; the browser runs nothing.
+"""The page as a raw ASGI app, and the exporter that feeds it. Everything is rendered here; page.js only renews it.
 
 Which room answers which address: routes.py. What a room may ask: `SharedParts` in visit.py.
 """
@@ -31,11 +31,16 @@ from tracescore.web.visit import CountLive, KeptTexts, SharedParts, Visit
 
 _log = logging.getLogger("tracescore.web")
 
-ASSETS = {"/style.css": "text/css; charset=utf-8", "/icon.svg": "image/svg+xml"}
+ASSETS = {
+    "/style.css": "text/css; charset=utf-8",
+    "/page.js": "text/javascript; charset=utf-8",
+    "/icon.svg": "image/svg+xml",
+}
 STATUSES = (200, 303, 400, 401, 403, 404, 405, 409, 413, 429, 500)
 
 CONTENT_POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
 )
 SAFETY = (
     ("content-security-policy", CONTENT_POLICY),
@@ -44,7 +49,7 @@ SAFETY = (
     ("cross-origin-resource-policy", "same-origin"),
     ("cache-control", "no-store"),
 )
-"""On every response: nothing is run, framed, guessed at, leaked by a link or kept in a cache."""
+"""On every response: no script but page.js is run; nothing is framed, guessed at, leaked by a link, or cached."""
 
 
 class Pages:
