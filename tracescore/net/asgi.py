@@ -1,8 +1,11 @@
 """The little of ASGI that our three HTTP apps share."""
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
+
+from anyio.lowlevel import checkpoint
 
 Scope = Mapping[str, Any]
 AsgiMessage = MutableMapping[str, Any]
@@ -13,12 +16,16 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """A whole response. The names of `headers` are in lower case; content-type and content-length are not in it."""
+    """A response. The names of `headers` are in lower case; content-type and content-length are not in it.
+
+    `pieces` follow the body, each made when the one before it is on its way.
+    """
 
     status: int
     body: bytes
     content_type: str = "text/plain; charset=utf-8"
     headers: tuple[tuple[str, str], ...] = ()
+    pieces: Iterable[bytes] | None = None
 
 
 def headers_of(scope: Scope) -> dict[str, str]:
@@ -40,8 +47,14 @@ async def respond(send: Send, response: Response, *, with_body: bool = True) -> 
     """Sends a response; without its body where the request was HEAD."""
     headers = [
         (b"content-type", response.content_type.encode("latin-1")),
-        (b"content-length", str(len(response.body)).encode("latin-1")),
         *((name.encode("latin-1"), value.encode("latin-1")) for name, value in response.headers),
     ]
+    if response.pieces is None:
+        headers.append((b"content-length", str(len(response.body)).encode("latin-1")))
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
-    await send({"type": "http.response.body", "body": response.body if with_body else b""})
+    if response.pieces is not None and with_body:
+        for piece in chain((response.body,), response.pieces):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await checkpoint()  # sending may not wait for anything, and others want to go on
+    body = response.body if with_body and response.pieces is None else b""
+    await send({"type": "http.response.body", "body": body})

@@ -1,5 +1,6 @@
 """What the page looks at of a request, and its two kinds of responses: pages, and JSON for the command line."""
 
+import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
@@ -85,9 +86,17 @@ def message(status: int, title: str, text: str, headers: tuple[tuple[str, str], 
     return html(status, page("message.html", title=title, text=text, back=back, **about), headers)
 
 
+def json_bytes(value: Any) -> bytes:
+    """Plain data as JSON in UTF-8; what cannot be written in UTF-8 becomes a question mark."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:  # half a surrogate pair, as judges write them
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+
+
 def as_json(status: int, value: Any) -> Response:
     """Plain data."""
-    return Response(status, orjson.dumps(value), "application/json")
+    return Response(status, json_bytes(value), "application/json")
 
 
 def refused(status: int, why: str) -> Response:

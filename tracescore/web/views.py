@@ -154,6 +154,14 @@ def moment(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
+def instant(seconds: float) -> str:
+    """Unix seconds as RFC 3339 writes them, to the millisecond; empty for what no clock shows."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return ""
+
+
 def moment_of_nanoseconds(nanoseconds: int) -> str:
     """Unix nanoseconds as a date and time of UTC; `not known` for what no clock shows."""
     try:
