@@ -17,7 +17,7 @@ from tracescore.web.choice import FACETS, Choice, facet_of, fold, score_of
 from tracescore.web.recent import ScoreGroup
 
 MOST_OPTIONS = 100
-Steps = Generator[None, None, list[Result]]
+
 OptionsByFacet = Mapping[str, Sequence[str]]
 
 
@@ -49,7 +49,7 @@ class Repeated:
         return self.results[0]
 
 
-def chosen(results: Sequence[Result], choice: Choice) -> Steps:
+def chosen(results: Sequence[Result], choice: Choice) -> Generator[None, None, list[Result]]:
     """The results (newest first) that the choice shows, sorted as it says; the steps of it."""
     found = []
     for result in results:
