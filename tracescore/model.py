@@ -315,12 +315,16 @@ EVALUATOR_VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one interaction cost: judge calls, tokens, and money where a price is known (else None)."""
+    """What one interaction cost: judge calls, tokens, and money where a price is known (else None).
+
+    `cached` replies were known from an earlier interaction, so that nobody was asked.
+    """
 
     calls: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
+    cached: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,7 @@ async def test_an_interaction_costs_so_many_calls(server, measures, cold, warm, 
             )
             result = await evaluate_all(asked, evaluators, built.judge, time.time)
             assert len(server.requests) - before == calls == result.usage.calls
+            assert result.usage.cached == number * (cold - warm)
             assert len(result.scores()) == len(measures), result.evaluations
 
 

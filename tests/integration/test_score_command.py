@@ -58,7 +58,7 @@ def test_equal_rows_are_asked_about_once_and_cost_once(server, files) -> None:
     assert rows[-1]["scores"] == rows[0]["scores"]
     assert (rows[0]["usage"]["calls"], rows[-1]["usage"]) == (
         2,
-        {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0},
+        {"calls": 0, "input_tokens": 0, "output_tokens": 0, "cost": 0.0, "cached": 0},
     )
 
 

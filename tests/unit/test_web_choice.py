@@ -216,7 +216,9 @@ def test_grouping_loses_no_interaction_and_no_score(rows: list[tuple[str, float 
 def test_of_too_many_values_the_most_frequent_can_be_chosen() -> None:
     results = [one(n, slices={"route": "/a", "tenant": f"t{n}"}) for n in range(1, MOST_OPTIONS + 50)]
     results += [one(500, slices={"tenant": "frequent"}), one(501, slices={"tenant": "frequent"})]
-    there = at_once(options(results))
+    offered = at_once(options(results))
+    there = offered.values
+    assert offered.measures == ["faithfulness"]
     assert len(there["tenant"]) == MOST_OPTIONS
     assert "frequent" in there["tenant"]
     assert there["route"] == ["/a"]

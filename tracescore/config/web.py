@@ -5,6 +5,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from tracescore.config.access import KnownName, TlsConfig
+from tracescore.config.links import LinkName, LinkTemplate
 from tracescore.config.types import Address, Duration, HeaderName, Secret, Section
 
 UserRole = Literal["reader", "labeller", "operator"]
@@ -40,6 +41,9 @@ class WebConfig(Section):
     """Allow other machines in without a login."""
     keep: int = Field(default=1_000, ge=1)
     """How many of the latest interactions the page keeps."""
+    trace_links: dict[LinkName, LinkTemplate] = Field(default_factory=dict)
+    """Where else a trace can be opened: a name and the URL with `{trace_id}`, `{span_id}`, and `{start}` and `{end}`,
+    which are in milliseconds and leave half an hour on either side."""
 
     @model_validator(mode="after")
     def _names_once(self) -> Self:

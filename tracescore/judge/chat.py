@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, replace, replace
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 import anyio
@@ -94,7 +94,12 @@ class Spending:
         """Adds requests; the sum of the costs stays unknown where it was unknown or one of them is."""
         was = self.usage
         total = None if cost is None or was.cost is None else was.cost + cost
-        self.usage = Usage(was.calls + calls, was.input_tokens + input_tokens, was.output_tokens + output_tokens, total)
+        tokens = {"input_tokens": was.input_tokens + input_tokens, "output_tokens": was.output_tokens + output_tokens}
+        self.usage = replace(was, calls=was.calls + calls, cost=total, **tokens)
+
+    def remember(self) -> None:
+        """Adds a reply that was taken from the cache."""
+        self.usage = replace(self.usage, cached=self.usage.cached + 1)
 
 
 class Rejected(JudgeUnfit):

@@ -195,9 +195,11 @@ class OpenAISession:
 
     async def _remembered(self, key: Hashable, ask: Callable[[], Awaitable[T]]) -> T:
         """Asks once per interaction, and not at all when this epoch's model was asked before."""
-        epochs = self._shared.epochs
+        epochs, asked = self._shared.epochs, False
 
         async def with_model() -> tuple[T, str]:
+            nonlocal asked
+            asked = True
             value = await ask()
             return value, self._spending.models[-1]
 
@@ -209,6 +211,8 @@ class OpenAISession:
             if model not in (self._models or {epochs.model}):
                 return await ask()
             self._check_models(model)
+            if not asked:
+                self._spending.remember()
             return cast("T", value)
 
         return cast("T", await self._own.get(key, shared))

@@ -18,7 +18,6 @@ from tracescore.web.recent import ScoreGroup
 
 MOST_OPTIONS = 100
 
-OptionsByFacet = Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +124,23 @@ def _groups_in_order(groups: list[Repeated], sort: str | None) -> list[Repeated]
     return sorted(groups, key=lambda group: _last_if_none(mean(group), sign))
 
 
-def options(results: Sequence[Result]) -> Generator[None, None, OptionsByFacet]:
-    """What there is to choose of each facet: of more than MOST_OPTIONS values the most frequent; the steps of it."""
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What there is to choose: the values of each facet, and the measures, in the order of the model."""
+
+    values: Mapping[str, Sequence[str]]
+    measures: Sequence[Measure]
+
+
+def options(results: Sequence[Result]) -> Generator[None, None, Options]:
+    """What the results offer; of a facet with more than MOST_OPTIONS values the most frequent. The steps of it."""
     counts: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    measures: set[Measure] = set()
     for result in results:
         for name, count in counts.items():
             if (value := facet_of(result, name)) is not None:
                 count[value] += 1
+        measures.update(evaluation.measure for evaluation in result.evaluations)
         yield
-    return {name: sorted(value for value, _ in count.most_common(MOST_OPTIONS)) for name, count in counts.items()}
+    values = {name: sorted(value for value, _ in count.most_common(MOST_OPTIONS)) for name, count in counts.items()}
+    return Options(values, [measure for measure in MEASURES if measure in measures])

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracescore.web import api, compare, entrance, gold, home, interactions, labels, pause
+from tracescore.web import api, compare, entrance, gold, home, interactions, labels, listing, pause
 from tracescore.web.visit import PageRoom
 
 _GET, _POST, _BOTH = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
@@ -30,6 +30,9 @@ class Route:
 
 ROUTES = (
     Route("/", home.show, page=True),
+    Route("/interactions", listing.show, page=True),
+    Route("/interactions.csv", listing.as_csv),
+    Route("/interactions.jsonl", listing.as_jsonl),
     Route("/interactions/{trace}", interactions.show, page=True),
     Route("/interactions/{trace}/trace.json", interactions.file),
     Route("/interactions/{trace}/expected.json", interactions.file),

@@ -84,7 +84,8 @@ class Place:
 
 
 PLACES = (
-    Place("Home", "/", under=("/services", "/interactions")),
+    Place("Home", "/", under=("/services",)),
+    Place("Interactions", "/interactions"),
     Place("Compare", "/releases"),
     Place("Gold", "/gold", there=lambda shared: shared.gold is not None),
     Place("Labels", "/labels", there=lambda shared: shared.labelling is not None),
