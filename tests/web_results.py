@@ -62,7 +62,7 @@ def result(evaluated: tuple[Evaluation, ...] | None = None, judge: str = "embedd
         interaction(**changes),
         evaluations() if evaluated is None else evaluated,
         judge,
-        usage=Usage(4, 812, 96, 0.0012),
+        usage=Usage(4, 812, 96, 0.0012, cached=2),
         finished=NOW,
     )
 
@@ -128,6 +128,6 @@ async def ask(
         sent.append(message)
 
     await app(scope, receive, send)
-    start, content = sent
+    start, *content = sent
     decoded = {name.decode(): value.decode() for name, value in start["headers"]}
-    return Reply(start["status"], decoded, content["body"].decode())
+    return Reply(start["status"], decoded, b"".join(each["body"] for each in content).decode())

@@ -71,11 +71,15 @@ def flat(reply: Reply) -> str:
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-@pytest.mark.parametrize("path", ["/", f"/interactions/{TRACE}"])
+@pytest.mark.parametrize("path", ["/", "/interactions", "/interactions?group=question", f"/interactions/{TRACE}"])
 async def test_text_of_users_stays_text_wherever_it_is_shown(hostile: str, path: str) -> None:
     app = pages()
-    items = (Item("claim", hostile, "contradicted", hostile, 0.0),)
-    evaluated = (Score("answer_relevancy", 0.1, hostile, items), Unscored("completeness", "no_parts", hostile))
+    items = (Item("claim", hostile, "contradicted", hostile, 0.0, 0),)
+    evaluated = (
+        Score("answer_relevancy", 0.1, hostile, items),
+        Score("faithfulness", 0.1, hostile, items),
+        Unscored("completeness", "no_parts", hostile),
+    )
     told = dict.fromkeys(("question", "answer", "service", "release", "environment", "convention"), hostile)
     shown = result(
         evaluated,
@@ -87,7 +91,7 @@ async def test_text_of_users_stays_text_wherever_it_is_shown(hostile: str, path:
         **told,
     )
     await app.export(shown)
-    page = Reader((await ask(app, path)).body)
+    page = Reader((await ask(app, *path.split("?"))).body)
     assert not NEVER_OURS & set(page.tags)
     assert page.tags.count("img") == 1
     assert not [name for name, _ in page.attributes if name.startswith("on") or name == "style"]
@@ -184,7 +188,7 @@ async def test_an_interaction_shows_the_evidence_behind_each_score() -> None:
         f"Span {SPAN}",
         "Question input.value of span ask",
         "Judge embedded-v2 epoch 0",
-        "4 calls, 812 tokens in, 96 out, cost 0.0012",
+        "Calls 4 and 2 from the cache Tokens 812 in, 96 out Cost 0.0012",
         "Weight 4 ",
         "from a retrieval span",
         "2027-01-15 08:00:00 UTC",
@@ -306,9 +310,9 @@ async def test_head_gives_the_headers_of_get_and_no_body() -> None:
 
 async def test_a_long_text_is_folded_and_a_right_to_left_one_keeps_its_direction() -> None:
     app = pages()
-    await app.export(result(question="ما هي سياسة الإرجاع؟", answer="word " * 400))
+    await app.export(result(question="ما هي سياسة الإرجاع؟", reference="word " * 400))
     body = (await ask(app, f"/interactions/{TRACE}")).body
-    assert '<div class="text prose" dir="auto">ما هي سياسة الإرجاع؟</div>' in body
+    assert '<h1 dir="auto">ما هي سياسة الإرجاع؟</h1>' in body
     assert re.search(r'<details class="prose"><summary dir="auto">word .*all 2,000 characters', body)
 
 

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field, replace, replace
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Literal, TypeVar, get_args
 
 import anyio
@@ -23,6 +23,7 @@ from tracescore.judge.completions import text_of
 from tracescore.judge.metrics import Metrics
 from tracescore.judge.prompt import Operation, Prompt, tokens
 from tracescore.judge.replies import parse
+from tracescore.judge.spending import Spending
 from tracescore.model import FailReason, Usage
 from tracescore.net.openai_endpoint import TRANSIENT, CallFailed, Endpoint
 from tracescore.net.provider_errors import Cause
@@ -81,25 +82,6 @@ class Ask(Generic[T]):
     read: Callable[[Mapping[str, Any]], T]
     budget: int
     deadline: float
-
-
-@dataclass(slots=True)
-class Spending:
-    """What one interaction has cost so far, and which models have answered it, in order."""
-
-    usage: Usage
-    models: list[str] = field(default_factory=list)
-
-    def add(self, calls: int, input_tokens: int, output_tokens: int, cost: float | None) -> None:
-        """Adds requests; the sum of the costs stays unknown where it was unknown or one of them is."""
-        was = self.usage
-        total = None if cost is None or was.cost is None else was.cost + cost
-        tokens = {"input_tokens": was.input_tokens + input_tokens, "output_tokens": was.output_tokens + output_tokens}
-        self.usage = replace(was, calls=was.calls + calls, cost=total, **tokens)
-
-    def remember(self) -> None:
-        """Adds a reply that was taken from the cache."""
-        self.usage = replace(self.usage, cached=self.usage.cached + 1)
 
 
 class Rejected(JudgeUnfit):

@@ -12,11 +12,12 @@ from functools import partial
 from typing import Any
 
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
-from tracescore.judge.chat import Ask, Chat, Spending
+from tracescore.judge.chat import Ask, Chat
 from tracescore.judge.operations import ReverseQuestions, Vocabulary
 from tracescore.judge.prompt import Prompt
 from tracescore.judge.quotes import Quotable
 from tracescore.judge.replies import read_claims, read_parts, read_questions, read_verdicts
+from tracescore.judge.spending import Spending
 
 _ROOM = 2_048
 """Tokens for the reply, with some for thinking aloud."""

@@ -30,6 +30,7 @@ BOUNDS = tuple(f"{measure}.{end}" for measure in MEASURES for end in ("min", "ma
 FIELDS = ("q", *FACETS, "from", "to", *BOUNDS, "sort", "group", "page", "size")
 """Every field of an address, in the order in which addresses are written."""
 SORTS = ("newest", "oldest", "question", *MEASURES, *(f"-{measure}" for measure in MEASURES))
+PATH = "/interactions"
 LONGEST_VALUE, LONGEST_SEARCH = 255, 200
 LARGEST_PAGE, ROWS = 500, 50
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
@@ -116,6 +117,11 @@ class Choice:
         told = result.interaction
         text = fold(f"{told.question or ''}\n{told.answer or ''}")
         return all(word in text for word in self.words)
+
+
+def narrowed(**fields: str) -> str:
+    """The address of the list with these fields."""
+    return Choice(fields).link(PATH)
 
 
 def facet_of(result: Result, name: str) -> str | None:

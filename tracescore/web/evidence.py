@@ -1,4 +1,4 @@
-"""What the page of one interaction shows beside its texts: marks in them, costs, and where else the trace can be opened.
+"""What the page of one interaction shows of its texts: marks in them, and where else the trace can be opened.
 
 The words of texts are marked and never changed: whatever users, apps and judges wrote is escaped piece by piece.
 """
@@ -42,7 +42,7 @@ class PassageView:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class AnswerEvidence:
     """What the claims of an answer rest on. `answer` is None where there is none."""
 
     answer: Markup | None
@@ -63,7 +63,7 @@ def tone(verdict: str) -> str:
     return "good" if verdict in GOOD_VERDICTS else "bad" if verdict in BAD_VERDICTS else "half"
 
 
-def evidence(result: Result, place: str) -> Evidence:
+def evidence(result: Result, place: str) -> AnswerEvidence:
     """The evidence of one result; `place` makes ids of it that no other result on the page has."""
     told = result.interaction
     items = [item for item in _items(result, "faithfulness") if item.kind == "claim"]
@@ -74,7 +74,7 @@ def evidence(result: Result, place: str) -> Evidence:
     ]
     marks = [_mark(claim, where) for claim, where in zip(claims, places, strict=True) if where is not None]
     answer = None if told.answer is None else marked(told.answer, marks)
-    return Evidence(answer, claims, _passages(result, claims))
+    return AnswerEvidence(answer, claims, _passages(result, claims))
 
 
 def _mark(claim: Claim, place: tuple[int, int]) -> Mark:
@@ -94,7 +94,8 @@ def _passages(result: Result, claims: Sequence[Claim]) -> list[PassageView]:
     for claim in claims:
         of[claim.item.passage].append(claim)
     return [
-        _passage(number, text, of[number], useful.get(number, "")) for number, text in enumerate(result.interaction.contexts)
+        _passage(number, text, of[number], useful.get(number, ""))
+        for number, text in enumerate(result.interaction.contexts)
     ]
 
 

@@ -19,7 +19,6 @@ from tracescore.web.recent import ScoreGroup
 MOST_OPTIONS = 100
 
 
-
 @dataclass(frozen=True, slots=True)
 class Spread:
     """The scores of one measure: weighted mean, lowest, highest, standard deviation (0 for one), and how many."""

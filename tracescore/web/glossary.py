@@ -126,5 +126,5 @@ VERDICT_MEANINGS: Mapping[str, str] = {
 
 ITEM_NAMES = {"question": "generated", "part": "part", "claim": "claim", "reference_claim": "reference"}
 
-GOOD_VERDICTS = frozenset({"supported", "covered", "TP"})
-BAD_VERDICTS = frozenset({"contradicted", "not_found", "missing", "FP", "missed"})
+GOOD_VERDICTS = frozenset({"supported", "covered", "TP", "useful"})
+BAD_VERDICTS = frozenset({"contradicted", "not_found", "missing", "FP", "missed", "not_useful"})

@@ -11,7 +11,7 @@ from tracescore.model import MEASURES, Result
 from tracescore.net.asgi import Response
 from tracescore.runtime import in_slices
 from tracescore.web import shapes
-from tracescore.web.choice import FACETS, LONGEST_SEARCH, SLICES, Choice, read_choice
+from tracescore.web.choice import BOUNDS, FACETS, LONGEST_SEARCH, PATH, SLICES, Choice, read_choice
 from tracescore.web.export import csv_of, csv_of_groups, jsonl_of
 from tracescore.web.finding import MOST_OPTIONS, Repeated, chosen, grouped, options
 from tracescore.web.glossary import MEASURE_NAMES
@@ -19,13 +19,9 @@ from tracescore.web.guard import audit
 from tracescore.web.messages import html
 from tracescore.web.visit import Visit
 
-PATH = "/interactions"
-_IN_SIGHT = ("q", "service", "environment", "release", "group", "page", "size", "sort")
-"""Fields that can be seen without opening the rest of the form, or that leave nothing out."""
-
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRows:
     """The interactions that a choice shows, in its order, and its groups where they are grouped."""
 
     choice: Choice
@@ -49,12 +45,12 @@ class Found:
         return -(-len(self.rows) // self.choice.size)
 
 
-async def find(visit: Visit) -> Found:
+async def find(visit: Visit) -> FoundRows:
     """What the address of a visit asks for; ValueError says what is allowed."""
     choice = read_choice(visit.request.query, visit.shared.clock())
     results = await in_slices(chosen(visit.shared.recent.results(), choice))
     groups = await in_slices(grouped(results, choice.given.get("sort"))) if choice.grouped else None
-    return Found(choice, results, groups)
+    return FoundRows(choice, results, groups)
 
 
 async def show(visit: Visit) -> Response:
@@ -71,7 +67,7 @@ async def show(visit: Visit) -> Response:
     return visit.page(
         "interactions.html",
         choice=choice,
-        given={name: "" for name in ("q", *FACETS, "from", "to", "sort", *_bounds())} | dict(choice.given),
+        given=dict.fromkeys(("q", *FACETS, "from", "to", "sort", *BOUNDS), "") | dict(choice.given),
         rows=found.page,
         found=len(found.results),
         total=len(found.rows),
@@ -82,7 +78,6 @@ async def show(visit: Visit) -> Response:
         measures=offered.measures,
         most_options=MOST_OPTIONS,
         facets=FACETS,
-        more_open=any(name not in _IN_SIGHT for name in choice.given),
         sorts=list(_sorts(offered.measures)),
         chips=list(_chips(choice)),
         address=address,
@@ -117,21 +112,17 @@ async def _file(visit: Visit, kind: str, content_type: str) -> Response:
     return Response(200, b"", content_type, headers, _csv(found) if kind == "csv" else _jsonl(found))
 
 
-def _csv(found: Found) -> Iterator[bytes]:
+def _csv(found: FoundRows) -> Iterator[bytes]:
     return csv_of(found.results) if found.groups is None else csv_of_groups(found.groups)
 
 
-def _jsonl(found: Found) -> Iterator[bytes]:
+def _jsonl(found: FoundRows) -> Iterator[bytes]:
     if found.groups is None:
         return jsonl_of(shapes.interaction(result) for result in found.results)
     return jsonl_of(shapes.question(group) for group in found.groups)
 
 
 # ---------------------------------------------------------------- words of the form
-
-
-def _bounds() -> Iterator[str]:
-    return (f"{measure}.{end}" for measure in MEASURES for end in ("min", "max"))
 
 
 def _sorts(measures: Sequence[Any]) -> Iterator[tuple[str, str]]:
@@ -153,7 +144,11 @@ def _words(name: str, value: str) -> str:
     if name == "q":
         return f"\u201c{value}\u201d"
     if name in ("from", "to"):
-        return f"{name} {value} ago" if value[0].isdigit() and value[-1].isalpha() and value[-1] != "Z" else f"{name} {value}"
+        return (
+            f"{name} {value} ago"
+            if value[0].isdigit() and value[-1].isalpha() and value[-1] != "Z"
+            else f"{name} {value}"
+        )
     if name in FACETS:
         return f"{name.replace('_', ' ')}: {value}" if name in (*SLICES, "state") else f"{name} {value}"
     measure, _, end = name.partition(".")

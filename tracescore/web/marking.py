@@ -40,7 +40,7 @@ _ELISION = re.compile(r"\[?(?:\u2026|\.{3,})\]?")
 _LEAST = 3
 """Words of a part of a quote that leaves something out: fewer may stand there by chance."""
 _MOST_PLACES = 100
-Place = tuple[int, int]
+Extent = tuple[int, int]
 """From one character of a text to before another."""
 
 
@@ -69,7 +69,7 @@ class _Folded:
         self._ends.append(len(text))
         self.text = "".join((*parts, text[at:].lower()))
 
-    def places(self, words: str) -> Iterator[Place]:
+    def places(self, words: str) -> Iterator[Extent]:
         """Every place of the words in the text as it was, whole words only."""
         at = self.text.find(words) if words else -1
         while at >= 0:
@@ -78,7 +78,7 @@ class _Folded:
                 yield self._place(at)[0], self._place(end - 1)[1]
             at = self.text.find(words, at + 1)
 
-    def _place(self, at: int) -> Place:
+    def _place(self, at: int) -> Extent:
         part = bisect_right(self._begins, at) - 1
         first, last = self._starts[part], self._ends[part]
         following = self._begins[part + 1] if part + 1 < len(self._begins) else len(self.text)
@@ -117,7 +117,7 @@ def _of_word(character: str) -> bool:
     return character.isalnum() and not "\u2e80" <= character <= "\u9fff" and not "\u0e00" <= character <= "\u0eff"
 
 
-def _is_statement(text: str, place: Place) -> bool:
+def _is_statement(text: str, place: Extent) -> bool:
     """Whether no word before or after the place belongs to the same clause."""
     line = text[text.rfind("\n", 0, place[0]) + 1 : place[0]]
     before, after = text[: place[0]].rstrip(_BESIDE), text[place[1] :].lstrip(_BESIDE)
@@ -125,7 +125,7 @@ def _is_statement(text: str, place: Place) -> bool:
     return begins and (not after or after[0] in _CLOSING)
 
 
-def claims_in(answer: str, claims: Sequence[str]) -> list[Place | None]:
+def claims_in(answer: str, claims: Sequence[str]) -> list[Extent | None]:
     """Where each claim stands in the answer as a statement of its own; None where that is not certain.
 
     Words that stand there more often than they are claimed could be meant at either place.
@@ -134,7 +134,7 @@ def claims_in(answer: str, claims: Sequence[str]) -> list[Place | None]:
     numbers: dict[str, list[int]] = defaultdict(list)
     for number, claim in enumerate(claims):
         numbers[_wanted(claim)].append(number)
-    found: list[Place | None] = [None] * len(claims)
+    found: list[Extent | None] = [None] * len(claims)
     for words, of in numbers.items():
         places = []
         for place in folded.places(words):
@@ -148,13 +148,13 @@ def claims_in(answer: str, claims: Sequence[str]) -> list[Place | None]:
     return found
 
 
-def quotes_in(passage: str, quotes: Sequence[str]) -> list[list[Place]]:
+def quotes_in(passage: str, quotes: Sequence[str]) -> list[list[Extent]]:
     """Every place where the words of each quote stand; of a quote with something left out, where its parts do."""
     folded = _Folded(passage)
     return [_quoted(folded, quote) for quote in quotes]
 
 
-def _quoted(folded: _Folded, quote: str) -> list[Place]:
+def _quoted(folded: _Folded, quote: str) -> list[Extent]:
     whole = list(_first(folded.places(_wanted(quote))))
     if whole:
         return whole
@@ -163,7 +163,7 @@ def _quoted(folded: _Folded, quote: str) -> list[Place]:
     return sorted(place for each in places for place in each) if places and all(places) else []
 
 
-def _first(places: Iterator[Place]) -> Iterator[Place]:
+def _first(places: Iterator[Extent]) -> Iterator[Extent]:
     return (place for place, _ in zip(places, range(_MOST_PLACES), strict=False))
 
 
@@ -174,7 +174,7 @@ def _first(places: Iterator[Place]) -> Iterator[Place]:
 class Mark:
     """A place to be marked. `kind` is a class of the style sheet, `label` what it says, `target` the item's id."""
 
-    place: Place
+    place: Extent
     kind: str
     label: str
     number: int

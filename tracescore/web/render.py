@@ -6,7 +6,7 @@ from typing import Any
 import jinja2
 
 from tracescore.drift import words
-from tracescore.web import glossary, views
+from tracescore.web import choice, glossary, views
 
 
 def _environment() -> jinja2.Environment:
@@ -24,8 +24,10 @@ def _environment() -> jinja2.Environment:
         telling=views.telling,
         is_score=views.is_score,
         bounds=views.bounds,
+        instant=views.instant,
         moment=views.moment,
         moment_of_nanoseconds=views.moment_of_nanoseconds,
+        narrowed=choice.narrowed,
     )
     return environment
 
