@@ -308,17 +308,13 @@ class Unscored:
 
 Evaluation = Score | Unscored
 
-
 EVALUATOR_VERSION = 1
 """Steps when a measure's meaning changes, so that old and new scores keep different ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one interaction cost: judge calls, tokens, and money where a price is known (else None).
-
-    `cached` replies were known from an earlier interaction, so that nobody was asked.
-    """
+    """What one interaction cost: judge calls, tokens, money where a price is known, and replies known from before."""
 
     calls: int = 0
     input_tokens: int = 0
