@@ -226,7 +226,7 @@ async def test_two_judges_of_one_interaction_have_ids_of_their_own() -> None:
     scored = (Score("faithfulness", 0.5, items=CLAIMS),)
     body = (await ask(await filled(result(scored, judge="a"), result(scored, judge="b")), PAGE)).body
     ids = re.findall(r' id="([^"]*)"', body)
-    assert len(ids) == len(set(ids)) == 6
+    assert len(ids) == len(set(ids)) == 6 + len(("main", "news"))
     targets = set(re.findall(r'href="#([^"]*)"', body))
     assert targets <= set(ids)
 
