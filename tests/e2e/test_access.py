@@ -73,7 +73,7 @@ def test_a_collector_a_scraper_and_a_reader_get_in_and_nobody_else(tmp_path: Pat
 
         config = load(tmp_path / "tracescore.yaml")
         page = f"https://{service.addresses['page']}"
-        assert ask(config.web, page, "/api/baseline")["services"][0]["service"] == "shop"
+        assert ask(config.web, page, "/api/v1/drift")["services"][0]["service"] == "shop"
         context = ssl.create_default_context(cafile=certificates.ca)
         for request in (
             urllib.request.Request(f"{page}/"),
@@ -81,7 +81,7 @@ def test_a_collector_a_scraper_and_a_reader_get_in_and_nobody_else(tmp_path: Pat
         ):
             with pytest.raises(urllib.error.HTTPError, match="401"):
                 urllib.request.urlopen(request, timeout=5, context=context)
-        done = ask(config.web, page, "/api/baseline", {"action": "reset"})
+        done = ask(config.web, page, "/api/v1/baseline", {"action": "reset"})
         service.wait_log('event=audit who="olu" what=baseline_reset')
         assert json.dumps(done)
         secrets = (SHOP, SCRAPER, "of-somebody-else")

@@ -140,7 +140,7 @@ def test_without_texts_on_the_disk_a_crash_loses_what_waited_and_says_so(tmp_pat
             traces = [asked(app.get_tracer("app"), who, WORDS) for who in ("anna", "carl", "dora")]
             service.wait_value(3, "tracescore_evaluations_pending", measure="faithfulness")
             page = f"http://{service.addresses['page']}"
-            receipt = ask(WebConfig(), page, "/api/erase", {"trace": f"{traces[2]:032x}"})
+            receipt = ask(WebConfig(), page, "/api/v1/erase", {"trace": f"{traces[2]:032x}"})
             assert receipt["traces"] == 1
             assert service.value("tracescore_evaluations_total", outcome="shed", reason="erased") == 3
             assert service.value("tracescore_evaluations_pending", measure="faithfulness") == 2

@@ -180,7 +180,7 @@ def _pin_baselines(run: Deployment) -> None:
     for each in run.replicas:
         page = f"http://{each.addresses['page']}"
         for name in NAMES:
-            page_client.ask(WebConfig(), page, "/api/baseline", {"action": "pin", "detector": name, "at": 0.95})
+            page_client.ask(WebConfig(), page, "/api/v1/baseline", {"action": "pin", "detector": name, "at": 0.95})
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Rig:
 
     async def post(self, body: object, **headers: str):
         text = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return await ask(self.app, "/api/baseline", method="POST", body=text, **headers)
+        return await ask(self.app, "/api/v1/baseline", method="POST", body=text, **headers)
 
     async def score(self, count: int = 1) -> None:
         for number in range(count):
@@ -52,7 +52,7 @@ class Rig:
 async def test_what_is_known_can_be_read() -> None:
     rig = Rig()
     await rig.score()
-    shown = json.loads((await ask(rig.app, "/api/baseline")).body)
+    shown = json.loads((await ask(rig.app, "/api/v1/drift")).body)
     assert shown == json.loads(json.dumps(rig.watch.show()))
     assert shown["services"][0]["service"] == "shop"
 
@@ -64,7 +64,7 @@ async def test_nothing_changes_without_the_header_that_no_other_site_can_send() 
     refused = await rig.post({"action": "pin", "detector": "completeness", "at": 0.5})
     assert refused.status == 403
     assert rig.watch.state() == before
-    asked_first = await ask(rig.app, "/api/baseline", method="OPTIONS")
+    asked_first = await ask(rig.app, "/api/v1/baseline", method="OPTIONS")
     assert asked_first.status == 405
     assert not [name for name in asked_first.headers if name.startswith("access-control")]
 
@@ -72,7 +72,7 @@ async def test_nothing_changes_without_the_header_that_no_other_site_can_send() 
 async def test_nothing_is_read_or_changed_without_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PAGE_TOKEN", "sesame")
     rig = Rig(web=WebConfig(token=Secret(env="PAGE_TOKEN")))
-    for path in ("/api/baseline", "/api/anchors"):
+    for path in ("/api/v1/drift", "/api/v1/anchors"):
         assert (await ask(rig.app, path)).status == 401
         assert (await ask(rig.app, path, authorization="Bearer sesame")).status == 200
     assert (await rig.post({"action": "reset"}, **OURS)).status == 401
@@ -114,7 +114,7 @@ async def test_a_body_that_is_too_long_is_refused() -> None:
 
 
 async def test_a_process_that_does_not_watch_says_so() -> None:
-    refused = await ask(Rig(watched=False).app, "/api/baseline")
+    refused = await ask(Rig(watched=False).app, "/api/v1/drift")
     assert refused.status == 409
     assert "drift.detector" in json.loads(refused.body)["error"]
 
@@ -124,16 +124,16 @@ async def test_candidates_for_anchors_are_whole_and_differ() -> None:
     await rig.score(20)
     await rig.app.export(result(trace_id="f" * 32, question="A long one?", answer="x" * 30_000))
     await rig.app.export(result(trace_id="e" * 32, question="No passages?", state="no_contexts", contexts=()))
-    rows = json.loads((await ask(rig.app, "/api/anchors", "count=10")).body)
+    rows = json.loads((await ask(rig.app, "/api/v1/anchors", "count=10")).body)
     assert len({row["question"] for row in rows}) == 10
-    everything = json.loads((await ask(rig.app, "/api/anchors", "count=1000")).body)
+    everything = json.loads((await ask(rig.app, "/api/v1/anchors", "count=1000")).body)
     assert {row["question"] for row in everything} == {f"Question {number}?" for number in range(20)}
     assert set(everything[0]) == {"question", "contexts", "answer"}
 
 
 @pytest.mark.parametrize("count", ["0", "-1", "ten", "1001", "9" * 400, "%B2"])
 async def test_a_count_that_is_none_is_refused(count: str) -> None:
-    assert (await ask(Rig().app, "/api/anchors", f"count={count}")).status == 400
+    assert (await ask(Rig().app, "/api/v1/anchors", f"count={count}")).status == 400
 
 
 async def test_the_page_says_what_has_changed_and_where_to_look() -> None:
@@ -178,7 +178,7 @@ async def test_a_gold_run_of_another_process_learns_how_many_of_its_answers_came
         releases=Releases(registry, lambda: NOW),
         endpoints={}, target=lambda *_: None, switch=content_switch, live=live.count,
     )  # fmt: skip
-    answered = await ask(page, "/api/gold", method="POST", body=json.dumps(body).encode(), **OURS)
+    answered = await ask(page, "/api/v1/gold/live", method="POST", body=json.dumps(body).encode(), **OURS)
     assert (answered.status, json.loads(answered.body)) == (status, said)
 
 

@@ -227,7 +227,9 @@ async def test_the_page_shows_the_answer_and_any_two_can_be_chosen() -> None:
     page = (await ask(app, "/releases", query="service=shop&before=1&release=2")).body
     assert "<bdi>2</bdi> less <bdi>1</bdi>" in page
     assert "no difference seen" in page
-    answered = json.loads((await ask(app, "/api/releases", query="service=shop&environment=production&hours=24")).body)
+    answered = json.loads(
+        (await ask(app, "/api/v1/releases", query="service=shop&environment=production&hours=24")).body
+    )
     assert (answered["release"], answered["before"], answered["hours"]) == ("3<b>", "2", 24)
     assert answered["measures"][0]["difference"] == pytest.approx(-0.4)
 
@@ -246,6 +248,6 @@ async def test_what_cannot_be_compared_is_refused_with_what_can(query: str, said
     rig = Rig()
     await rig.score("1", 0.9, 2)
     await rig.score("2", 0.9, 2)
-    refused = await ask(pages(releases=rig.releases), "/api/releases", query=query)
+    refused = await ask(pages(releases=rig.releases), "/api/v1/releases", query=query)
     assert refused.status == 400
     assert said in json.loads(refused.body)["error"]

@@ -123,7 +123,7 @@ async def test_nobody_without_the_token_sees_or_gives_labels(tmp_path: Path, mon
     monkeypatch.setenv("PAGE_TOKEN", "sesame")
     rig = Rig(tmp_path, WebConfig(token=Secret(env="PAGE_TOKEN")))
     await rig.labels.export(result())
-    for path in ("/labels", "/api/labels"):
+    for path in ("/labels", "/api/v1/labels"):
         assert (await ask(rig.app, path)).status == 401
     asked = (await rig.answer()).body
     assert "return window" not in asked
@@ -132,7 +132,7 @@ async def test_nobody_without_the_token_sees_or_gives_labels(tmp_path: Path, mon
     assert led.headers["location"] == "/labels"
     assert (await rig.send(ANSWERS, hidden={"form": "x"})).status == 401
     assert (await rig.send(ANSWERS, authorization="Bearer sesame")).status == 303
-    assert (await ask(rig.app, "/api/labels", authorization="Bearer sesame")).status == 200
+    assert (await ask(rig.app, "/api/v1/labels", authorization="Bearer sesame")).status == 200
     await rig.labels.close()
 
 
@@ -179,10 +179,10 @@ async def test_an_answer_that_somebody_else_has_labelled_meanwhile_stays_as_it_i
 async def test_labels_can_be_exported_as_the_lines_of_a_file(rig: Rig) -> None:
     await rig.labels.export(result())
     await rig.send(ANSWERS)
-    exported = await ask(rig.app, "/api/labels")
+    exported = await ask(rig.app, "/api/v1/labels")
     assert exported.headers["content-type"] == "application/json"
     assert json.loads(exported.body) == json.loads(json.dumps(rig.labels.lines()))
-    assert (await ask(rig.app, "/api/labels", method="POST")).status == 405
+    assert (await ask(rig.app, "/api/v1/labels", method="POST")).status == 405
 
 
 async def test_where_no_labels_are_asked_for_the_page_says_what_to_set(tmp_path: Path) -> None:
@@ -190,6 +190,6 @@ async def test_where_no_labels_are_asked_for_the_page_says_what_to_set(tmp_path:
     shown = await rig.answer()
     assert shown.status == 404
     assert "drift.labels.path" in shown.body
-    assert (await ask(rig.app, "/api/labels")).status == 409
+    assert (await ask(rig.app, "/api/v1/labels")).status == 409
     assert "/labels" not in (await ask(rig.app, "/")).body
     await rig.labels.close()

@@ -27,7 +27,7 @@ def anchors(
 ) -> None:
     """Draw candidates for anchors from the running service: read them, then name the file as drift.anchors."""
     del action
-    rows = ask(configured(config).web, page, f"/api/anchors?count={count}")
+    rows = ask(configured(config).web, page, f"/api/v1/anchors?count={count}")
     for row in rows:
         print_json(row)
     if len(rows) < count:

@@ -51,7 +51,7 @@ def baseline(
     """Show, forget, fix or pause what the running service has learned as normal."""
     web = configured(config).web
     if action in (BaselineAction.show, BaselineAction.export):
-        shown = ask(web, page, "/api/baseline")
+        shown = ask(web, page, "/api/v1/drift")
         if json and action == BaselineAction.show:
             for service_shown in shown["services"]:
                 print_json(service_shown | {"threshold_days": shown["threshold_days"]})
@@ -64,12 +64,12 @@ def baseline(
     if action == BaselineAction.pause and (until is None or why is None):
         raise UsageError('baseline pause: --until 2h and --why "the reason" expected')
     asked = {"service": service, "detector": detector, "at": at, "until": until, "why": why}
-    done = ask(web, page, "/api/baseline", {"action": action.value, **asked})["detectors"]
+    done = ask(web, page, "/api/v1/baseline", {"action": action.value, **asked})["detectors"]
     typer.echo(f"{action.value}: {done} detectors" + ("" if done else "; see `tracescore baseline show`"))
     if not done:
         raise typer.Exit(1)
     if action == BaselineAction.pin:
-        left = _learning(ask(web, page, "/api/baseline"), service, detector)
+        left = _learning(ask(web, page, "/api/v1/drift"), service, detector)
         if left:
             typer.echo(f"still learning, from too few scores: {', '.join(left)}")
 

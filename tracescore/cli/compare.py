@@ -65,7 +65,7 @@ def compare(
 
 def _of_process(web: WebConfig, page: str | None, asked: Mapping[str, Any]) -> dict[str, Any]:
     query = urlencode({name: value for name, value in asked.items() if value is not None})
-    found: dict[str, Any] = ask(web, page, f"/api/releases?{query}")
+    found: dict[str, Any] = ask(web, page, f"/api/v1/releases?{query}")
     return found
 
 

@@ -21,7 +21,7 @@ def erase(
     given = {name: each for name, each in (("user", user), ("trace", trace), ("conversation", conversation)) if each}
     if len(given) != 1:
         raise UsageError("erase: one of --user, --trace and --conversation expected")
-    receipt = ask(configured(config).web, page, "/api/erase", given)
+    receipt = ask(configured(config).web, page, "/api/v1/erase", given)
     typer.echo(f"erased: {receipt['traces']} traces of this {receipt['erased']}")
     for name, count in receipt["gone"].items():
         typer.echo(f"  {name}: {count}")

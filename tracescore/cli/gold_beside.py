@@ -30,7 +30,7 @@ async def counted_as_live(config: Config, answers: Sequence[str | None], since: 
     marks = [each for each in map(mark, answers) if each][:_MOST]
     until = since + config.assembly.idle + _SENDING
     while marks:
-        request = partial(ask, config.web, None, "/api/gold", {"answers": marks})
+        request = partial(ask, config.web, None, "/api/v1/gold/live", {"answers": marks})
         try:
             live = (await anyio.to_thread.run_sync(request))["live"]
         except UsageError:  # none runs, or one that we may not ask

@@ -6,5 +6,5 @@ from tracescore.cli.page_client import PageUrl, ask
 
 def labels(*, config: ConfigPath = None, page: PageUrl = None) -> None:
     """Print the labels that people gave on the page of the running service, for `tracescore calibrate`."""
-    for row in ask(configured(config).web, page, "/api/labels"):
+    for row in ask(configured(config).web, page, "/api/v1/labels"):
         print_json(row)

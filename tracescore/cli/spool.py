@@ -24,7 +24,7 @@ spool = typer.Typer(help="Look into the spool and copy it while the service runs
 def stats(*, config: ConfigPath = None, page: PageUrl = None) -> None:
     """Print what is in the spool, as JSON."""
     settings = configured(config)
-    print_json(_stats_of_file(_path(settings)) if _is_free(settings) else ask(settings.web, page, "/api/spool"))
+    print_json(_stats_of_file(_path(settings)) if _is_free(settings) else ask(settings.web, page, "/api/v1/spool"))
 
 
 @spool.command()
@@ -89,7 +89,7 @@ def _stats_of_file(path: Path) -> dict[str, Any]:
 def _copy(config: Config, page: str | None, to: Path) -> None:
     """UsageError when that is not possible."""
     if not _is_free(config):
-        ask(config.web, page, "/api/spool", {"backup": str(to.absolute())})
+        ask(config.web, page, "/api/v1/spool", {"backup": str(to.absolute())})
         return
     from tracescore.spool import look
 

@@ -1,11 +1,11 @@
-"""What the command line asks the running service: baselines, candidates for anchors, the spool. JSON in and out.
+"""What the API changes, and what it hands to the command line: each call is given a visit and returns plain data.
 
 Readers of the page may ask. What changes something takes an operator, and a header that no form of another site can
 send, and that its scripts can send only after asking, which is refused.
 """
 
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -15,96 +15,136 @@ from tracescore.drift.pauses import until
 from tracescore.drift.watch import DriftWatch
 from tracescore.model import Result
 from tracescore.net.asgi import Response
-from tracescore.web.guard import Visitor, audit
-from tracescore.web.messages import LARGEST_BODY, Request, as_json, refused
-from tracescore.web.recent import Recent, is_cut
-from tracescore.web.visit import CountLive, KeptTexts, SharedParts, Visit
+from tracescore.web.guard import audit
+from tracescore.web.messages import LARGEST_BODY, as_json, refused
+from tracescore.web.recent import is_cut
+from tracescore.web.visit import KeptTexts, PageRoom, SharedParts, Visit
 
 HEADER = "x-tracescore"
 ACTIONS = ("reset", "pin", "pause", "resume")
 MOST_ANCHORS = 1_000
 
-
-class _NotHere(ValueError):
-    """What the process has no part for."""
-
-
-async def answer(visit: Visit) -> Response:
-    """The answer to a visitor's request."""
-    request, asked = visit.request, visit.shared
-    try:
-        if request.path == "/api/anchors":
-            return _anchors(request.query, asked.recent)
-        if request.path == "/api/gold":
-            given = await _posted(request)
-            return given if isinstance(given, Response) else as_json(200, _counted(given, asked.live))
-        if request.method == "POST":
-            return await _changed(request, visit.visitor, asked)
-        if request.path == "/api/baseline":
-            return as_json(200, _watching(asked).show())
-        if request.path == "/api/spool":
-            return as_json(200, await _keeping(asked).look())
-    except _NotHere as error:
-        return refused(409, str(error))
-    except ValueError as error:  # orjson's is one
-        return refused(400, str(error))
-    return refused(405, "POST expected")
+DataRoom = Callable[[Visit], Awaitable[Any]]
+"""Answers a visit with plain data; ValueError says what is allowed, Refused also with which status."""
 
 
-def _watching(asked: SharedParts) -> DriftWatch:
-    if asked.changes is None:
-        raise _NotHere("this process does not look for drops: drift.detector is false")
-    return asked.changes
+class Refused(ValueError):
+    """Why a call is not answered, with the status of HTTP that says so."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
 
 
-def _keeping(asked: SharedParts) -> KeptTexts:
-    kept = asked.kept()
+def as_room(call: DataRoom) -> PageRoom:
+    """The room that answers with the data as JSON, or with the reason why not."""
+
+    async def room(visit: Visit) -> Response:
+        try:
+            return as_json(200, await call(visit))
+        except ValueError as error:  # orjson's is one
+            return refused(error.status if isinstance(error, Refused) else 400, str(error))
+
+    return room
+
+
+def watching(shared: SharedParts) -> DriftWatch:
+    """What looks for drops. Refused where nothing does."""
+    if shared.changes is None:
+        raise Refused(409, "this process does not look for drops: drift.detector is false")
+    return shared.changes
+
+
+def _keeping(shared: SharedParts) -> KeptTexts:
+    kept = shared.kept()
     if kept is None:
-        raise _NotHere("this process keeps nothing")
+        raise Refused(409, "this process keeps nothing")
     return kept
 
 
-async def _posted(request: Request) -> Any:
-    """The JSON that was sent, or a refusal; ValueError when it is none."""
-    if HEADER not in request.headers:
-        return refused(403, f"the header {HEADER} is missing: use the command line of tracescore")
-    body = await request.body()
-    return refused(413, f"at most {LARGEST_BODY} bytes") if body is None else orjson.loads(body)
+async def _posted(visit: Visit) -> Any:
+    """The JSON that was sent; ValueError when it is none."""
+    if HEADER not in visit.request.headers:
+        raise Refused(403, f"the header {HEADER} is missing: use the command line of tracescore")
+    body = await visit.request.body()
+    if body is None:
+        raise Refused(413, f"at most {LARGEST_BODY} bytes")
+    return orjson.loads(body)
 
 
-async def _changed(request: Request, visitor: Visitor, asked: SharedParts) -> Response:
-    if request.path == "/api/baseline":
-        _watching(asked)
+async def _ordered(visit: Visit) -> Any:
+    """The JSON that an operator sent."""
+    visitor = visit.visitor
     if not visitor.may("operator"):
-        return refused(403, f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)")
-    given = await _posted(request)
-    if isinstance(given, Response):
-        return given
-    if request.path == "/api/baseline":
-        done = _change(given, _watching(asked))
-        facts = {name: given.get(name) for name in ("service", "detector", "at", "until", "why")}
-        audit(visitor.name, f"baseline_{given['action']}", **facts, detectors=done)
-        return as_json(200, {"detectors": done})
+        raise Refused(403, f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)")
+    return await _posted(visit)
+
+
+async def _one_text(visit: Visit) -> tuple[str, str]:
+    given = await _ordered(visit)
     if not isinstance(given, Mapping) or len(given) != 1 or not all(isinstance(each, str) for each in given.values()):
         raise ValueError("one name and its value expected")
-    ((what, value),) = given.items()
-    if request.path == "/api/erase":
-        receipt = await _keeping(asked).erase(what, value)
-        audit(visitor.name, f"erase_{what}", traces=receipt["traces"])  # not whom: that would be kept with the log
-        return as_json(200, receipt)
+    return next(iter(given.items()))
+
+
+async def change_baseline(visit: Visit) -> dict[str, int]:
+    """Resets or pins what is normal, or pauses detectors; how many of them it concerns."""
+    changes = watching(visit.shared)
+    given = await _ordered(visit)
+    done = _change(given, changes)
+    facts = {name: given.get(name) for name in ("service", "detector", "at", "until", "why")}
+    audit(visit.visitor.name, f"baseline_{given['action']}", **facts, detectors=done)
+    return {"detectors": done}
+
+
+async def erase(visit: Visit) -> Mapping[str, Any]:
+    """Erases what is kept of a user, a trace or a conversation; the receipt."""
+    what, value = await _one_text(visit)
+    receipt = await _keeping(visit.shared).erase(what, value)
+    audit(visit.visitor.name, f"erase_{what}", traces=receipt["traces"])  # not whom: that would be kept with the log
+    return receipt
+
+
+async def back_up(visit: Visit) -> Mapping[str, Any]:
+    """Copies the spool to a new file."""
+    what, value = await _one_text(visit)
     if what != "backup":
         raise ValueError("backup expected")
-    copied = await _keeping(asked).back_up(value)
-    audit(visitor.name, "spool_backup", path=value)
-    return as_json(200, copied)
+    copied = await _keeping(visit.shared).back_up(value)
+    audit(visit.visitor.name, "spool_backup", path=value)
+    return copied
 
 
-def _counted(given: Any, live: CountLive) -> dict[str, int]:
-    """How many answers of a gold run came in live traces."""
+async def spool(visit: Visit) -> Mapping[str, Any]:
+    """What is in the spool."""
+    return await _keeping(visit.shared).look()
+
+
+async def live(visit: Visit) -> dict[str, int]:
+    """How many answers of a gold run, by their marks, came in live traces."""
+    given = await _posted(visit)
     marks = given.get("answers") if isinstance(given, Mapping) else None
     if not isinstance(marks, list) or not all(isinstance(each, str) for each in marks):
         raise ValueError("answers: a list of hashes expected")
-    return {"live": live(marks)}
+    return {"live": visit.shared.live(marks)}
+
+
+async def anchors(visit: Visit) -> list[dict[str, Any]]:
+    """Interactions drawn at random, none of them twice, whose texts are whole."""
+    given = parse_qs(visit.request.query, max_num_fields=5).get("count", ["100"])[0]
+    if not given.isascii() or not given.isdigit() or not 0 < int(given[:6]) <= MOST_ANCHORS:
+        raise ValueError(f"count: 1 to {MOST_ANCHORS} expected; got {given[:20]!r}")
+    usable = {each.interaction.question: each for each in visit.shared.recent.results() if _whole(each)}
+    drawn = random.sample(list(usable.values()), min(int(given), len(usable)))
+    told = [each.interaction for each in drawn]
+    return [{"question": i.question, "contexts": list(i.contexts), "answer": i.answer} for i in told]
+
+
+def _whole(result: Result) -> bool:
+    """Whether everything an anchor needs is there, and nothing of it was cut for the page."""
+    told = result.interaction
+    texts = [told.question or "", told.answer or "", *told.contexts]
+    return told.state == "complete" and not told.history and all(text.strip() and not is_cut(text) for text in texts)
 
 
 def _change(asked: Any, changes: DriftWatch) -> int:
@@ -132,20 +172,3 @@ def change_pause(changes: DriftWatch, action: str, service: str, end: str, why: 
     if action == "resume":
         return changes.end_pause(service)
     return changes.pause(service, until(end, changes.now), why)
-
-
-def _anchors(query: str, recent: Recent) -> Response:
-    given = parse_qs(query, max_num_fields=5).get("count", ["100"])[0]
-    if not given.isascii() or not given.isdigit() or not 0 < int(given[:6]) <= MOST_ANCHORS:
-        return refused(400, f"count: 1 to {MOST_ANCHORS} expected; got {given[:20]!r}")
-    usable = {each.interaction.question: each for each in recent.results() if _whole(each)}
-    drawn = random.sample(list(usable.values()), min(int(given), len(usable)))
-    told = [each.interaction for each in drawn]
-    return as_json(200, [{"question": i.question, "contexts": i.contexts, "answer": i.answer} for i in told])
-
-
-def _whole(result: Result) -> bool:
-    """Whether everything an anchor needs is there, and nothing of it was cut for the page."""
-    told = result.interaction
-    texts = [told.question or "", told.answer or "", *told.contexts]
-    return told.state == "complete" and not told.history and all(text.strip() and not is_cut(text) for text in texts)

@@ -32,7 +32,7 @@ FIELDS = ("q", *FACETS, "from", "to", *BOUNDS, "sort", "group", "page", "size")
 SORTS = ("newest", "oldest", "question", *MEASURES, *(f"-{measure}" for measure in MEASURES))
 PATH = "/interactions"
 LONGEST_VALUE, LONGEST_SEARCH = 255, 200
-LARGEST_PAGE, ROWS = 500, 50
+LARGEST_PAGE, MOST_PAGES, ROWS = 500, 1_000_000, 50
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 
 
@@ -167,7 +167,7 @@ def _check(given: Mapping[str, str]) -> None:
     for name, allowed in (("state", STATES), ("sort", SORTS), ("group", ("question",))):
         if name in given and given[name] not in allowed:
             raise ValueError(f"{name}: one of {', '.join(allowed)} expected; got {given[name][:40]!r}")
-    for name, most in (("page", 10**6), ("size", LARGEST_PAGE)):
+    for name, most in (("page", MOST_PAGES), ("size", LARGEST_PAGE)):
         text = given.get(name, "1")
         if not (text.isascii() and text.isdigit() and 0 < int(text[:8]) <= most):
             raise ValueError(f"{name}: a number from 1 to {most:,} expected; got {text[:40]!r}")

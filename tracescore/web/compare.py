@@ -10,7 +10,7 @@ from tracescore.drift.family import Population
 from tracescore.drift.releases import WEEK, Releases
 from tracescore.drift.report import of_process, population_of
 from tracescore.net.asgi import Response
-from tracescore.web.messages import as_json, only_known, refused
+from tracescore.web.messages import only_known
 from tracescore.web.visit import Visit
 
 PATH = "/releases"
@@ -56,11 +56,3 @@ async def show(visit: Visit) -> Response:
         return visit.page("releases.html", **chosen(releases, query))
     except ValueError as error:
         return visit.message(400, "This cannot be shown", f"{error}.")
-
-
-async def answer(visit: Visit) -> Response:
-    """The JSON of `tracescore compare`."""
-    try:
-        return as_json(200, chosen(visit.shared.releases, visit.request.query))
-    except ValueError as error:
-        return refused(400, str(error))

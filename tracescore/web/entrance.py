@@ -5,7 +5,17 @@ from urllib.parse import parse_qs, quote, unquote
 
 from tracescore.net.asgi import Response
 from tracescore.web.guard import Guard
-from tracescore.web.messages import LARGEST_BODY, Request, html, message, only_known, read_form
+from tracescore.web.messages import (
+    LARGEST_BODY,
+    Request,
+    html,
+    is_call,
+    message,
+    only_known,
+    read_form,
+    refused,
+    told,
+)
 from tracescore.web.render import page
 from tracescore.web.visit import Visit
 
@@ -45,10 +55,12 @@ class Entrance:
     def _ask(self, target: str, request: Request, *, wrong: bool) -> Response:
         if self._guard.wait(request.address):
             wait = "Five wrong tokens came from this address. Wait a minute, then log in with the right one."
-            return message(429, "Too many wrong tokens", wait, (("retry-after", "60"),))
+            return told(request, 429, "Too many wrong tokens", wait, (("retry-after", "60"),))
         if not self._guard.has_logins:
-            return message(401, "By the proxy only", "The proxy in front says who you are, and it has not.")
+            return told(request, 401, "By the proxy only", "The proxy in front says who you are, and it has not.")
         asked = (("www-authenticate", "Bearer"),)
+        if is_call(request):
+            return refused(401, "a token expected, as Authorization: Bearer TOKEN", asked)
         return html(401, page("login.html", next=target, wrong=wrong), headers=asked)
 
     def _ours(self, address: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from tracescore.model import MEASURES
 from tracescore.net.asgi import Response
 from tracescore.web.guard import audit
-from tracescore.web.messages import as_json, only_known, refused
+from tracescore.web.messages import only_known
 from tracescore.web.visit import Visit
 
 _FIELDS = {"form", "id", "save", "skip"}
@@ -22,13 +22,6 @@ async def show(visit: Visit) -> Response:
         return visit.page("labels.html", 404, counts=None, drawn=None, form="")
     drawn = await labelling.next()
     return visit.page("labels.html", counts=labelling.counts(), drawn=drawn, form=visit.visitor.form)
-
-
-async def export(visit: Visit) -> Response:
-    """All labels and the sums of what nobody labelled, for `tracescore labels`."""
-    if visit.shared.labelling is None:
-        return refused(409, "labels are off; set drift.labels.path to a file")
-    return as_json(200, visit.shared.labelling.lines())
 
 
 async def take(visit: Visit) -> Response:

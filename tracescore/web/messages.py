@@ -94,11 +94,23 @@ def json_bytes(value: Any) -> bytes:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
-def as_json(status: int, value: Any) -> Response:
+def as_json(status: int, value: Any, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """Plain data."""
-    return Response(status, json_bytes(value), "application/json")
+    return Response(status, json_bytes(value), "application/json", headers)
 
 
-def refused(status: int, why: str) -> Response:
+def refused(status: int, why: str, headers: tuple[tuple[str, str], ...] = ()) -> Response:
     """What the command line prints as an error."""
-    return as_json(status, {"error": why})
+    return as_json(status, {"error": why}, headers)
+
+
+def is_call(request: Request) -> bool:
+    """Whether a program asks, which reads JSON."""
+    return request.path.startswith("/api/")
+
+
+def told(
+    request: Request, status: int, title: str, text: str, headers: tuple[tuple[str, str], ...] = (), **about: Any
+) -> Response:
+    """What cannot be answered: for a program as JSON, for people as a page."""
+    return refused(status, text, headers) if is_call(request) else message(status, title, text, headers, **about)

@@ -23,7 +23,7 @@ from tracescore.web import routes, views
 from tracescore.web.entrance import Entrance
 from tracescore.web.guard import Guard
 from tracescore.web.history import History
-from tracescore.web.messages import Request, message
+from tracescore.web.messages import Request, told
 from tracescore.web.recent import Recent
 from tracescore.web.render import asset
 from tracescore.web.saving import Saving
@@ -126,8 +126,8 @@ class Pages:
             response = await self._respond(request)
         except Exception as error:  # noqa: BLE001 - one bad page must not hide the others
             logs.defect(_log, error)
-            response = message(
-                500, "tracescore cannot show this page", "tracescore failed; see event=defect in its log."
+            response = told(
+                request, 500, "tracescore cannot show this page", "tracescore failed; see event=defect in its log."
             )
         self._requests.labels(str(response.status)).inc()
         safe = replace(response, headers=(*SAFETY, *response.headers))
@@ -136,11 +136,11 @@ class Pages:
     async def _respond(self, request: Request) -> Response:
         path, guard = request.path, self._shared.guard
         if not guard.host_allowed(request.headers.get("host", "")):
-            return message(403, "Wrong host name", "Open the page as localhost, or at the address it listens on.")
+            return told(request, 403, "Wrong host name", "Open the page as localhost, or at the address it listens on.")
         allowed = ("GET", "HEAD", "POST") if path == "/login" else routes.methods(path)
         if request.method not in allowed:
             allow = (("allow", ", ".join(allowed)),)
-            return message(405, "Method not allowed", "This address can only be read.", allow)
+            return told(request, 405, "Method not allowed", "This address can only be read.", allow)
         if path in ASSETS:
             return Response(200, asset(path[1:]), ASSETS[path])
         if path == "/login":

@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracescore.web import api, compare, entrance, gold, home, interactions, labels, listing, pause
+from tracescore.web import api, compare, entrance, gold, home, interactions, labels, listing, openapi, pause
 from tracescore.web.visit import PageRoom
 
 _GET, _POST, _BOTH = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
+_OF = {"GET": _GET, "POST": _POST}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +43,8 @@ ROUTES = (
     Route("/labels", labels.take, _POST),
     Route("/pause", pause.take, _POST),
     Route("/logout", entrance.logout, _BOTH),
-    Route("/api/anchors", api.answer),
-    Route("/api/baseline", api.answer, _BOTH),
-    Route("/api/erase", api.answer, _BOTH),
-    Route("/api/gold", api.answer, _BOTH),
-    Route("/api/labels", labels.export),
-    Route("/api/releases", compare.answer),
-    Route("/api/spool", api.answer, _BOTH),
+    Route(f"{openapi.ROOT}/openapi.json", openapi.describe),
+    *(Route(f"{openapi.ROOT}{call.path}", api.as_room(call.answer), _OF[call.method]) for call in openapi.CALLS),
 )
 _PIECES = {"{trace}": "(?P<trace>[0-9a-fA-F]{32})", "{rest}": "(?P<rest>.+)"}
 

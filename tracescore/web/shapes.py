@@ -1,11 +1,11 @@
 """The JSON of the API: what an interaction, a score and a question asked again look like. Moments are Unix seconds.
 
-The description of the API (openapi.py) is made from these types, and the tests hold every answer against it.
+The description of the API (openapi.py) is made of these types, and the tests hold every answer against it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import Any, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -22,21 +22,6 @@ class ItemShape(TypedDict):
     quote: str
     credit: float | None
     passage: int | None
-
-
-class EvaluationShape(TypedDict):
-    """One measure of an interaction: a `value`, or a `reason` and the bounds `lo` and `hi` that are known."""
-
-    measure: str
-    outcome: str
-    value: float | None
-    reason: str | None
-    label: str
-    detail: str
-    lo: float | None
-    hi: float | None
-    items: list[ItemShape]
-    details: dict[str, float]
 
 
 class TurnShape(TypedDict):
@@ -64,8 +49,28 @@ class UsageShape(TypedDict):
     cached: int
 
 
-class InteractionShape(TypedDict):
-    """One question as the app answered it, and its scores. Long texts are cut and end by saying so."""
+class OutcomeShape(TypedDict):
+    """What became of one measure: a `value`, with a `label` where it is a special case, or a `reason`."""
+
+    outcome: str
+    value: float | None
+    reason: str | None
+    label: str
+
+
+class EvaluationShape(OutcomeShape):
+    """An evaluation with what it is made of, and the bounds `lo` and `hi` that are known where there is no value."""
+
+    measure: str
+    detail: str
+    lo: float | None
+    hi: float | None
+    items: list[ItemShape]
+    details: dict[str, float]
+
+
+class RowShape(TypedDict):
+    """One question as the app answered it, in a list. Long texts are cut and end by saying so."""
 
     trace_id: str
     span_id: str
@@ -74,20 +79,26 @@ class InteractionShape(TypedDict):
     release: str
     slices: dict[str, str]
     state: str
-    convention: str
-    conversation_id: str
-    started: float
     ended: float
     question: str | None
     answer: str | None
+    weight: float
+    judge: str
+    epoch: int
+    scores: dict[str, OutcomeShape]
+
+
+class InteractionShape(RowShape):
+    """One interaction with everything that is kept of it."""
+
+    convention: str
+    conversation_id: str
+    started: float
     reference: str | None
     contexts: list[str]
     context_source: str
     history: list[TurnShape]
     found: dict[str, FoundShape]
-    weight: float
-    judge: str
-    epoch: int
     finished: float
     evaluations: list[EvaluationShape]
     usage: UsageShape
@@ -116,9 +127,151 @@ class QuestionShape(TypedDict):
     trace_ids: list[str]
 
 
-def interaction(result: Result) -> InteractionShape:
-    """Everything that is kept of a result."""
-    told, usage = result.interaction, result.usage
+class InteractionsShape(TypedDict):
+    """One page of a list: `interactions`, or `questions` where they are grouped. `found` are all that fit."""
+
+    kept: int
+    found: int
+    page: int
+    pages: int
+    interactions: list[RowShape]
+    questions: list[QuestionShape]
+
+
+class MeanShape(TypedDict):
+    """The weighted mean of one measure by one judge in one epoch, and its 95 % interval.
+
+    `context_source` is `prompt` for faithfulness to the rendered prompt, which is one apart.
+    """
+
+    measure: str
+    judge: str
+    epoch: int
+    context_source: str | None
+    mean: float
+    lower: float
+    upper: float
+    scores: int
+    target: float | None
+
+
+class ServiceShape(TypedDict):
+    """A service and its measures."""
+
+    service: str
+    measures: list[MeanShape]
+
+
+class ServicesShape(TypedDict):
+    """All services, over the `kept` interactions."""
+
+    kept: int
+    services: list[ServiceShape]
+
+
+class TallyShape(TypedDict):
+    """What became of the evaluations of one measure; `reasons` counts those that gave no score."""
+
+    scored: int
+    unscored: int
+    skipped: int
+    shed: int
+    pending: int
+    reasons: dict[str, int]
+
+
+class LedgerShape(TypedDict):
+    """What came in, and what became of it: interactions by state, evaluations by measure."""
+
+    spans: int
+    interactions: dict[str, int]
+    evaluations: dict[str, TallyShape]
+
+
+class DetectorsShape(TypedDict):
+    """What the detectors of a service see; docs/drift.md explains the figures."""
+
+    service: str
+    environment: str
+    verdict: str
+    pattern: str
+    advice: str
+    pause: dict[str, Any] | None
+    detectors: list[dict[str, Any]]
+
+
+class DriftShape(TypedDict):
+    """All services that are watched."""
+
+    forgot_before: float | None
+    threshold_days: float
+    false_alarm_every_days: float
+    services: list[DetectorsShape]
+
+
+class ReleasesShape(TypedDict):
+    """Two releases of a service: for each measure the difference with its interval; docs/releases.md explains it."""
+
+    service: str
+    environment: str
+    of: str
+    judge: str | None
+    hours: int
+    release: str | None
+    before: str | None
+    releases: list[dict[str, Any]]
+    measures: list[dict[str, Any]]
+
+
+class AnchorShape(TypedDict):
+    """A candidate for a file of anchors."""
+
+    question: str
+    contexts: list[str]
+    answer: str
+
+
+class ChangeShape(TypedDict):
+    """What to do with the references of a service, or of all: `reset`, `pin`, `pause` or `resume`."""
+
+    action: str
+    service: NotRequired[str | None]
+    detector: NotRequired[str | None]
+    at: NotRequired[float | None]
+    until: NotRequired[str | None]
+    why: NotRequired[str | None]
+
+
+class DetectorCountShape(TypedDict):
+    """How many detectors a change concerned."""
+
+    detectors: int
+
+
+class AnswersShape(TypedDict):
+    """Hashes of answers."""
+
+    answers: list[str]
+
+
+class LiveShape(TypedDict):
+    """How many of them came in live traces."""
+
+    live: int
+
+
+class ErrorShape(TypedDict):
+    """Why a call was not answered."""
+
+    error: str
+
+
+# ---------------------------------------------------------------- results in these shapes
+
+
+def row(result: Result) -> RowShape:
+    """What a list shows of a result."""
+    told = result.interaction
     return {
         "trace_id": told.trace_id,
         "span_id": told.span_id,
@@ -127,12 +280,30 @@ def interaction(result: Result) -> InteractionShape:
         "release": told.release,
         "slices": dict(told.slices),
         "state": told.state,
-        "convention": told.convention,
-        "conversation_id": told.conversation_id,
-        "started": told.start_unix_nano / 1e9,
         "ended": result.ended,
         "question": told.question,
         "answer": told.answer,
+        "weight": told.weight,
+        "judge": result.judge,
+        "epoch": result.epoch,
+        "scores": {each.measure: _outcome(each) for each in result.evaluations},
+    }
+
+
+def _outcome(of: Evaluation) -> OutcomeShape:
+    if isinstance(of, Score):
+        return {"outcome": "scored", "value": of.value, "reason": None, "label": of.label}
+    return {"outcome": of.outcome, "value": None, "reason": of.reason, "label": ""}
+
+
+def interaction(result: Result) -> InteractionShape:
+    """Everything that is kept of a result."""
+    told, usage = result.interaction, result.usage
+    return {
+        **row(result),
+        "convention": told.convention,
+        "conversation_id": told.conversation_id,
+        "started": told.start_unix_nano / 1e9,
         "reference": told.reference,
         "contexts": list(told.contexts),
         "context_source": told.context_source,
@@ -141,9 +312,6 @@ def interaction(result: Result) -> InteractionShape:
             field: {"span": where.span, "key": where.key, "tried": list(where.tried)}
             for field, where in told.found.items()
         },
-        "weight": told.weight,
-        "judge": result.judge,
-        "epoch": result.epoch,
         "finished": result.finished,
         "evaluations": [_evaluation(each) for each in result.evaluations],
         "usage": {
@@ -157,19 +325,14 @@ def interaction(result: Result) -> InteractionShape:
 
 
 def _evaluation(of: Evaluation) -> EvaluationShape:
-    scored = isinstance(of, Score)
-    details: Mapping[str, float] = of.details if isinstance(of, Score) else {}
     return {
         "measure": of.measure,
-        "outcome": "scored" if isinstance(of, Score) else of.outcome,
-        "value": of.value if isinstance(of, Score) else None,
-        "reason": None if isinstance(of, Score) else of.reason,
-        "label": of.label if isinstance(of, Score) else "",
+        **_outcome(of),
         "detail": "" if isinstance(of, Score) else of.detail,
         "lo": None if isinstance(of, Score) else of.lo,
         "hi": None if isinstance(of, Score) else of.hi,
         "items": [_item(item) for item in of.items],
-        "details": dict(details) if scored else {},
+        "details": dict(of.details) if isinstance(of, Score) else {},
     }
 
 

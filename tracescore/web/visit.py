@@ -13,7 +13,7 @@ from tracescore.net.asgi import Response
 from tracescore.pipeline.ledger import Snapshot
 from tracescore.web.guard import Guard, Visitor
 from tracescore.web.history import History
-from tracescore.web.messages import Request, html, message, read_form
+from tracescore.web.messages import Request, html, read_form, told
 from tracescore.web.recent import Recent
 from tracescore.web.render import page
 from tracescore.web.saving import Saving
@@ -107,7 +107,7 @@ class Visit:
 
     def message(self, status: int, title: str, text: str) -> Response:
         """A page that says one thing."""
-        return message(status, title, text, **self._frame())
+        return told(self.request, status, title, text, **self._frame())
 
     def _frame(self) -> dict[str, Any]:
         places = [place for place in PLACES if place.there(self.shared)]
