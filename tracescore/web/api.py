@@ -25,10 +25,10 @@ ACTIONS = ("reset", "pin", "pause", "resume")
 MOST_ANCHORS = 1_000
 
 DataRoom = Callable[[Visit], Awaitable[Any]]
-"""Answers a visit with plain data; ValueError says what is allowed, Refused also with which status."""
+"""Answers a visit with plain data; ValueError says what is allowed, CallRefused also with which status."""
 
 
-class Refused(ValueError):
+class CallRefused(ValueError):
     """Why a call is not answered, with the status of HTTP that says so."""
 
     def __init__(self, status: int, why: str) -> None:
@@ -43,32 +43,32 @@ def as_room(call: DataRoom) -> PageRoom:
         try:
             return as_json(200, await call(visit))
         except ValueError as error:  # orjson's is one
-            return refused(error.status if isinstance(error, Refused) else 400, str(error))
+            return refused(error.status if isinstance(error, CallRefused) else 400, str(error))
 
     return room
 
 
 def watching(shared: SharedParts) -> DriftWatch:
-    """What looks for drops. Refused where nothing does."""
+    """What looks for drops. CallRefused where nothing does."""
     if shared.changes is None:
-        raise Refused(409, "this process does not look for drops: drift.detector is false")
+        raise CallRefused(409, "this process does not look for drops: drift.detector is false")
     return shared.changes
 
 
 def _keeping(shared: SharedParts) -> KeptTexts:
     kept = shared.kept()
     if kept is None:
-        raise Refused(409, "this process keeps nothing")
+        raise CallRefused(409, "this process keeps nothing")
     return kept
 
 
 async def _posted(visit: Visit) -> Any:
     """The JSON that was sent; ValueError when it is none."""
     if HEADER not in visit.request.headers:
-        raise Refused(403, f"the header {HEADER} is missing: use the command line of tracescore")
+        raise CallRefused(403, f"the header {HEADER} is missing: use the command line of tracescore")
     body = await visit.request.body()
     if body is None:
-        raise Refused(413, f"at most {LARGEST_BODY} bytes")
+        raise CallRefused(413, f"at most {LARGEST_BODY} bytes")
     return orjson.loads(body)
 
 
@@ -76,7 +76,7 @@ async def _ordered(visit: Visit) -> Any:
     """The JSON that an operator sent."""
     visitor = visit.visitor
     if not visitor.may("operator"):
-        raise Refused(403, f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)")
+        raise CallRefused(403, f"{visitor.name} is a {visitor.role}; this takes an operator (web.users)")
     return await _posted(visit)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from tracescore.model import MEASURES, Measure
-from tracescore.web import compare, listing, shapes
-from tracescore.web.api import Refused, watching
+from tracescore.web import compare, listing, shapes, shaping
+from tracescore.web.api import CallRefused, watching
 from tracescore.web.finding import Repeated
 from tracescore.web.recent import Mean, means, scored
 from tracescore.web.visit import Visit
@@ -67,9 +67,9 @@ async def interactions(visit: Visit) -> shapes.InteractionsShape:
     questions: list[shapes.QuestionShape] = []
     for each in found.page:
         if isinstance(each, Repeated):
-            questions.append(shapes.question(each))
+            questions.append(shaping.question(each))
         else:
-            rows.append(shapes.row(each))
+            rows.append(shaping.row(each))
     return {
         "kept": len(visit.shared.recent),
         "found": len(found.results),
@@ -85,8 +85,8 @@ async def interaction(visit: Visit) -> list[shapes.InteractionShape]:
     kept = visit.shared.recent.of_trace(visit.parts["trace"].lower())
     if not kept:
         most = visit.shared.settings.keep
-        raise Refused(404, f"the page keeps the last {most:,} interactions; none of them is of this trace")
-    return [shapes.interaction(each.result) for each in kept]
+        raise CallRefused(404, f"the page keeps the last {most:,} interactions; none of them is of this trace")
+    return [shaping.interaction(each.result) for each in kept]
 
 
 async def releases(visit: Visit) -> dict[str, Any]:
@@ -97,7 +97,7 @@ async def releases(visit: Visit) -> dict[str, Any]:
 async def gold(visit: Visit) -> Mapping[str, Any]:
     """The gold set, its latest runs, and what changed against the run that is the reference."""
     if visit.shared.gold is None:
-        raise Refused(409, "this process runs no gold set: gold.set is not set")
+        raise CallRefused(409, "this process runs no gold set: gold.set is not set")
     return to_jsonable_python(visit.shared.gold())  # type: ignore[no-any-return]
 
 
@@ -109,5 +109,5 @@ async def drift(visit: Visit) -> dict[str, Any]:
 async def labels(visit: Visit) -> list[dict[str, Any]]:
     """All labels, and the sums of the scores that nobody labelled."""
     if visit.shared.labelling is None:
-        raise Refused(409, "labels are off; set drift.labels.path to a file")
+        raise CallRefused(409, "labels are off; set drift.labels.path to a file")
     return visit.shared.labelling.lines()

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl
 from tracescore.model import MEASURES, Result
 from tracescore.net.asgi import Response
 from tracescore.runtime import in_slices
-from tracescore.web import shapes
+from tracescore.web import shaping
 from tracescore.web.choice import BOUNDS, FACETS, LONGEST_SEARCH, PATH, SLICES, Choice, read_choice
 from tracescore.web.export import csv_of, csv_of_groups, jsonl_of
 from tracescore.web.finding import MOST_OPTIONS, Repeated, chosen, grouped, options
@@ -118,8 +118,8 @@ def _csv(found: FoundRows) -> Iterator[bytes]:
 
 def _jsonl(found: FoundRows) -> Iterator[bytes]:
     if found.groups is None:
-        return jsonl_of(shapes.interaction(result) for result in found.results)
-    return jsonl_of(shapes.question(group) for group in found.groups)
+        return jsonl_of(shaping.interaction(result) for result in found.results)
+    return jsonl_of(shaping.question(group) for group in found.groups)
 
 
 # ---------------------------------------------------------------- words of the form
