@@ -17,7 +17,7 @@ from tracescore import formulas
 from tracescore.evaluators import evaluate_all
 from tracescore.evaluators.context_precision import ContextPrecision
 from tracescore.evaluators.context_recall import ContextRecall
-from tracescore.evaluators.grounding import passage_of
+from tracescore.evaluators.grounding import Grounds
 from tracescore.gold.compare import compare
 from tracescore.judge.operations import Vocabulary
 from tracescore.model import Score, Unscored
@@ -198,7 +198,7 @@ async def test_where_the_app_returns_no_passages_recall_is_skipped(contexts) -> 
 )
 def test_a_quote_names_the_first_passage_that_holds_it(quote: str, place: int | None) -> None:
     contexts = ("Fees are paid at the desk.", "The fee is 4 euros.", "The fee is 4 euros.")
-    assert passage_of(quote, contexts) == place
+    assert Grounds(contexts).holding(quote) == place
 
 
 # ---------------------------------------------------------------- why a gold set falls

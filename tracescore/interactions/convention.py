@@ -7,11 +7,12 @@ pieces of a trace are put together is decided once, for all conventions, in `gro
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from tracescore.interactions import values
+from tracescore.interactions.flattened import brief, is_place, unflatten
 from tracescore.model import LogRecord, Span
 
 T = TypeVar("T")
@@ -28,8 +29,6 @@ Kind = Literal[
     "evaluator",
     "other",
 ]
-_DIGITS = 8
-"""A place in a list has fewer."""
 FLOWS: tuple[Kind, ...] = ("agent", "chain")
 """The kinds of steps that hold steps, and may stand for an interaction."""
 SERVER_KINDS = (2, 5)
@@ -143,11 +142,6 @@ def heads(node: Node) -> frozenset[str]:
     """
     keys = node.attributes
     return _heads(tuple(keys)) if brief(keys) else frozenset(map(_head, keys))
-
-
-def brief(keys: Collection[str]) -> bool:
-    """Whether keys are so few and short that they may be kept beyond their span: at most 64, of 4,096 characters."""
-    return len(keys) <= 64 and sum(map(len, keys)) <= 4096
 
 
 @functools.lru_cache(maxsize=1024)
@@ -282,51 +276,11 @@ def indexed(prefix: str) -> Reader:
         if prefix in heads(node):
             items = unflatten(node.attributes, start)
             if isinstance(items, dict):  # some keys are no places in a list: they cost themselves
-                items = [items[key] for key in sorted(filter(_place, items), key=int)]
+                items = [items[key] for key in sorted(filter(is_place, items), key=int)]
             if items:
                 yield Piece(f"{prefix}.N", items)
 
     return read
-
-
-def unflatten(flat: Mapping[str, Any], start: str) -> Any:
-    """The keys that begin with `start`, which ends with a dot, as nested dicts of what follows.
-
-    A level whose keys are all numbers is a list.
-    """
-    tree: dict[str, Any] = {}
-    path, level = "", tree
-    for key, value in flat.items():
-        if key.startswith(start):
-            above, _, name = key.rpartition(".")
-            if above != path:  # what belongs together mostly stands together
-                path, level = above, _level(tree, above.split(".")[start.count(".") :])
-            if not isinstance(level.get(name), dict):
-                level[name] = value
-    return _with_lists(tree)
-
-
-def _place(key: str) -> bool:
-    """Whether a key may be a place in a list that fits on a span."""
-    return key.isascii() and key.isdecimal() and len(key) < _DIGITS
-
-
-def _level(tree: dict[str, Any], path: Sequence[str]) -> dict[str, Any]:
-    """The dict at a path, made where there is none; one of no tree where something else stands in the way."""
-    level = tree
-    for part in path:
-        inner = level.setdefault(part, {})
-        if not isinstance(inner, dict):
-            return {}
-        level = inner
-    return level
-
-
-def _with_lists(tree: dict[str, Any]) -> Any:
-    found = {key: _with_lists(value) if isinstance(value, dict) else value for key, value in tree.items()}
-    if found and all(map(_place, found)):
-        return [found[key] for key in sorted(found, key=int)]
-    return found
 
 
 def either(*readers: Reader) -> Reader:

@@ -92,9 +92,9 @@ def _is_media(text: str) -> bool:
 def _without_media(text: str) -> str:
     """A text without the pictures and sounds inside it that are written out as base64."""
     freed = _URI.sub("", text) if "data:" in text else text
-    if any(len(word) >= _RUN for word in freed.split()):
+    if max(map(len, freed.split()), default=0) >= _RUN:
         freed = _BARE.sub(lambda run: "" if _encoded(run[0]) else run[0], freed)
-    if _LINE.search(freed) and "-----BEGIN" not in freed:
+    if "\n" in freed and _LINE.search(freed) and "-----BEGIN" not in freed:
         freed = _LINES.sub("", freed)
     return freed if freed == text else freed.strip()
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from tracescore.config import InteractionsConfig, MappingConfig
 from tracescore.interactions import exclusions, switches
-from tracescore.interactions.convention import Convention, Kind, Node, attribute, brief, heads, when
+from tracescore.interactions.convention import Convention, Kind, Node, attribute, heads, when
 from tracescore.interactions.conventions import (
     crewai,
     genai,
@@ -35,6 +35,7 @@ from tracescore.interactions.conventions import (
     vectordb,
     vercel,
 )
+from tracescore.interactions.flattened import brief
 
 CONVENTIONS: tuple[Convention, ...] = (
     openinference.CONVENTION,

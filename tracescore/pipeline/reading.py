@@ -24,6 +24,8 @@ _LOOK_EVERY = 0.1
 """Seconds between two looks at what has become complete, at least; at most until something can be."""
 _POLITE = 0.5
 """Seconds per round in which reading yields to all other work; then it goes on, or a backlog would grow."""
+_TURN = 0.003
+"""Seconds of reading in a row: finding out that nobody else has work takes as long as reading a quarter of a trace."""
 
 _MANY, _LONG = 500, 2**18
 """Pieces and bytes of a trace above which it is read beside the event loop."""
@@ -52,7 +54,7 @@ class ReadingStage:
         self._report, self._sampler = report, sampler
         self._redactor, self._keep, self._defects = redactor, keep, defects
         self._fairness = Fairness()
-        self._polite, self._was_behind = 0.0, False
+        self._polite, self._turn_ends, self._was_behind = 0.0, 0.0, False
 
     async def run(self, received_all: anyio.Event) -> None:
         """Reads what becomes complete until everything has been received, and what is then left; closes the queue."""
@@ -75,7 +77,9 @@ class ReadingStage:
         for batch in closed:
             read = []
             for raw in batch.traces:
-                await self._fairness.idle(until=self._polite)
+                if time.monotonic() >= self._turn_ends:
+                    await self._fairness.idle(until=self._polite)
+                    self._turn_ends = time.monotonic() + _TURN
                 read.append(await self._read(raw))
             try:
                 await self._journal.read(batch, read)

@@ -2,7 +2,7 @@
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -14,6 +14,7 @@ from prometheus_client.exposition import choose_encoder, gzip_accepted
 from prometheus_client.metrics_core import Metric
 
 from tracescore.config import PrometheusConfig
+from tracescore.exporters.prometheus.lines import in_slices
 from tracescore.model import Clock
 from tracescore.net.access import AccessMetrics, TokenGate, Tokens
 from tracescore.net.asgi import App, Receive, Response, Scope, Send, address_of_client, headers_of, respond
@@ -25,10 +26,6 @@ _QUALITY = re.compile(r"[01](\.\d{0,3})?", re.ASCII)
 _EOF = b"# EOF\n"
 _DOCTOR = "tracescore-doctor"
 """Who asks when people ask how the service is: nobody who scrapes."""
-_SLICE = 500
-"""Samples that are written in a row: about 5 ms."""
-_HEAD = re.compile(rb"\A(#[^\n]*\n)+")
-"""Help and type of a family."""
 _NO_VERSION = re.compile(r"version=(?!\d{1,3}(\.\d{1,3}){0,3}\s*([;,]|$))", re.ASCII)
 """In an Accept header, a version that is none: the library would compare it with numbers, or repeat it."""
 
@@ -158,24 +155,18 @@ async def render(registry: CollectorRegistry, accept: str) -> tuple[str, bytes]:
     slice at a time, with a chance for everything else in between: that takes longer, and the receiver must answer.
     """
     encode, content_type = choose_encoder("" if _NO_VERSION.search(accept) else _wanted(accept))
+    openmetrics = content_type.startswith("application/openmetrics-text")
     parts = []
     for family in list(registry.collect()):
-        for piece, first in _slices(_without_created(family)):
-            text = encode(_One(piece)).removesuffix(_EOF)
-            parts.append(text if first else _HEAD.sub(b"", text))
+        head = copy(family)
+        head.samples = []
+        parts.append(encode(_One(head)).removesuffix(_EOF))
+        for lines in in_slices(family, openmetrics=openmetrics):
+            parts.append(lines)
             await anyio.lowlevel.checkpoint()
-    if content_type.startswith("application/openmetrics-text"):
+    if openmetrics:
         parts.append(_EOF)
     return content_type, b"".join(parts)
-
-
-def _slices(family: Metric) -> Iterator[tuple[Metric, bool]]:
-    """The family in pieces of a few samples, and which one is the first."""
-    samples = family.samples
-    for start in range(0, max(1, len(samples)), _SLICE):
-        piece = copy(family)
-        piece.samples = samples[start : start + _SLICE]
-        yield piece, start == 0
 
 
 def _wanted(accept: str) -> str:
@@ -189,9 +180,3 @@ def _weight(kind: str) -> float:
     """The `q` of one media type (RFC 9110, section 12.4.2); 0 also where it is no number."""
     given = next((each.strip()[2:] for each in kind.split(";")[1:] if each.strip().startswith("q=")), "1")
     return float(given) if _QUALITY.fullmatch(given) else 0.0
-
-
-def _without_created(family: Metric) -> Metric:
-    """Drops `_created`: one series more per counter, for a moment that `resets()` knows anyway."""
-    family.samples = [sample for sample in family.samples if sample.name != f"{family.name}_created"]
-    return family
