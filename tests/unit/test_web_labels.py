@@ -11,7 +11,9 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from tests.results import NOW
-from tests.web_results import LEDGER, Reply, ask, evaluations, result
+from tests.web_results import LEDGER, SPAN, TRACE, Reply, ask, evaluations, result
+from tracescore.calibration.correction import calibrate
+from tracescore.calibration.label_file import read_labels
 from tracescore.calibration.labelling import Labelling
 from tracescore.config import WebConfig
 from tracescore.config.drift import LabelsConfig
@@ -24,6 +26,7 @@ from tracescore.web.pages import Pages
 
 pytestmark = pytest.mark.anyio
 
+ANSWERED = ("answer_relevancy", "completeness")
 ANSWERS = {"answer_relevancy.0": "relevant", "completeness.0": "covered", "completeness.1": "partial"}
 
 
@@ -193,3 +196,98 @@ async def test_where_no_labels_are_asked_for_the_page_says_what_to_set(tmp_path:
     assert (await ask(rig.app, "/api/v1/labels")).status == 409
     assert "/labels" not in (await ask(rig.app, "/")).body
     await rig.labels.close()
+
+
+# ---------------------------------------------------------------- an answer that somebody chose
+
+CHOSEN = f"/interactions/{TRACE}/label"
+
+
+async def choose(rig: Rig, answers: dict[str, str], **headers: str) -> Reply:
+    shown = await ask(rig.app, CHOSEN, f"span={SPAN}", **headers)
+    hidden = dict(re.findall(r'<input type="hidden" name="(\w+)" value="(\w+)">', shown.body))
+    return await ask(
+        rig.app, CHOSEN, method="POST", body=urlencode(hidden | answers | {"save": "1"}).encode(), **headers
+    )
+
+
+async def test_an_answer_that_somebody_chose_is_labelled_and_its_label_counts_in_no_estimate(rig: Rig) -> None:
+    await rig.app.export(result())
+    shown = (await ask(rig.app, CHOSEN, f"span={SPAN}")).body
+    assert "counts in no estimate" in shown
+    assert "0.81" not in shown
+    assert (await choose(rig, ANSWERS)).headers["location"] == f"/interactions/{TRACE}"
+    found = rig.labelled()
+    assert found["completeness"]["label"] == 0.75
+    assert [found[name]["pi_label"] for name in ANSWERED] == [None, None]
+    assert rig.labels.counts() == {"waiting": 0, "labelled": 0, "cannot_tell": 0}
+    assert not any(sample.labels for sample in rig.labels.samples().values())
+    page = (await ask(rig.app, f"/interactions/{TRACE}")).body
+    assert "People say: answer relevancy 1.00, completeness 0.75" in " ".join(re.sub("<[^>]*>", " ", page).split())
+
+
+async def test_who_labels_a_chosen_answer_again_changes_their_mind(rig: Rig) -> None:
+    await rig.app.export(result())
+    for said in ("relevant", "off_topic"):
+        await choose(rig, {"answer_relevancy.0": said})
+    assert [row["label"] for row in rig.labels.lines() if "label" in row] == [0.0]
+
+
+async def test_a_chosen_label_leaves_the_draw_of_the_same_answer_as_it_is(rig: Rig, tmp_path: Path) -> None:
+    for part in (rig.labels, rig.app):
+        await part.export(result())
+    await choose(rig, ANSWERS)
+    assert rig.labels.counts()["waiting"] == 1
+    await rig.send(ANSWERS | {"save": "1"})
+    labels = [row for row in rig.labels.lines() if "label" in row]
+    assert sorted(row["pi_label"] is None for row in labels) == [False, False, True, True]
+    assert [len(sample.labels) for sample in rig.labels.samples().values() if sample.labels] == [1, 1]
+    read = read_labels(json.dumps(row).encode() for row in rig.labels.lines())
+    assert all(calibrate(sample).labels == 1 for sample in read.values() if sample.labels)
+
+
+async def test_a_chosen_label_is_on_the_disk_and_is_erased_with_its_trace(rig: Rig, tmp_path: Path) -> None:
+    await rig.app.export(result())
+    await choose(rig, ANSWERS)
+    await rig.labels.close()
+    again = Rig(tmp_path)
+    assert len(again.labels.said_of(TRACE)) == 2
+    assert await again.labels.forget_traces(frozenset({TRACE})) == 1
+    assert again.labels.said_of(TRACE) == []
+    await again.labels.close()
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ({}, "an answer to every question of at least one measure expected"),
+        ({"completeness.0": "covered"}, "an answer to every question of at least one measure expected"),
+        ({"completeness.0": "lovely", "completeness.1": "missing"}, "one of covered, partial, missing expected"),
+        (ANSWERS | {"id": "0" * 16}, "an answer that the page still keeps expected"),
+        (ANSWERS | {"colour": "red"}, "only the fields of the form on this page expected"),
+    ],
+)
+async def test_a_label_that_is_none_is_refused(rig: Rig, answers: dict[str, str], said: str) -> None:
+    await rig.app.export(result())
+    refused = await choose(rig, answers)
+    assert (refused.status, said in refused.body) == (400, True)
+    assert rig.labelled() == {}
+
+
+async def test_a_reader_neither_sees_nor_sends_the_form_of_a_chosen_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANN", "ann-and-her-token")
+    rig = Rig(tmp_path, WebConfig.model_validate({"users": [{"name": "ann", "token": {"env": "ANN"}}]}))
+    await rig.app.export(result())
+    ann = {"authorization": "Bearer ann-and-her-token"}
+    assert (await ask(rig.app, CHOSEN, f"span={SPAN}", **ann)).status == 403
+    assert (await choose(rig, ANSWERS, **ann)).status == 403
+    assert "/label?span" not in (await ask(rig.app, f"/interactions/{TRACE}", **ann)).body
+    await rig.labels.close()
+
+
+async def test_where_nothing_can_be_labelled_the_page_says_so(rig: Rig) -> None:
+    await rig.app.export(result((Score("context_precision", 1.0),)))
+    assert (await ask(rig.app, CHOSEN, f"span={SPAN}")).status == 404
+    assert (await ask(rig.app, CHOSEN, f"span={'0' * 16}")).status == 404

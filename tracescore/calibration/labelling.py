@@ -16,7 +16,17 @@ from anyio import to_thread
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
-from tracescore.calibration.correction import ANSWERS, JUDGED, GroupScores, Label, LabelGroup, calibrate, without
+from tracescore.calibration.correction import ANSWERS, GroupScores, LabelGroup, calibrate, without
+from tracescore.calibration.drawing import (
+    blanks_of,
+    can_be_labelled,
+    draw,
+    ended_of,
+    group_of,
+    labels_in,
+    labels_of,
+    measures_asked,
+)
 from tracescore.calibration.label_file import label_line, sums_line
 from tracescore.calibration.series import families
 from tracescore.calibration.store import Drawn, LabelStore
@@ -29,7 +39,7 @@ from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.exporters import Continuing
 from tracescore.exporters.prometheus.families import gauge
 from tracescore.exporters.prometheus.label_values import label_value
-from tracescore.model import EVALUATOR_VERSION, Clock, Interaction, LiveMeasure, Result, Score
+from tracescore.model import Clock, LiveMeasure, Result
 from tracescore.spool.state import Persisted, StateCodec
 
 T = TypeVar("T")
@@ -79,13 +89,13 @@ class Labelling(Continuing):
         """Takes the result's scores into the sums, and lets it wait for a label if it is drawn."""
         if not self._on_scale(result) or not self._room(result):
             return
-        scores = [each for each in result.scores() if _can_be_labelled(each)]
-        day = int(_ended(result) // DAY)
+        scores = [each for each in result.scores() if can_be_labelled(each)]
+        day = int(ended_of(result) // DAY)
         for score in scores:
-            days = self._sums.setdefault(_group(result, score), {})
+            days = self._sums.setdefault(group_of(result, score), {})
             days[day] = days.get(day, WeightedSums()).plus(score.value, result.interaction.weight)
         if scores and self._drawn(result.interaction.trace_id):
-            await self._let_wait(_draw(result, scores, self._settings.ratio))
+            await self._let_wait(draw(result, scores, self._settings.ratio))
 
     async def forget_traces(self, trace_ids: frozenset[str]) -> int:
         """Forgets the answers of these traces, and what people said of them."""
@@ -95,8 +105,8 @@ class Labelling(Continuing):
 
     async def _let_wait(self, drawn: Drawn) -> None:
         await self._on_disk(LabelStore.draw, drawn, self._settings.max_waiting)
-        if not _measures_asked(drawn):
-            await self._decide(drawn, _blanks(drawn))
+        if not measures_asked(drawn):
+            await self._decide(drawn, blanks_of(drawn))
         self._waiting = await self._on_disk(LabelStore.count_waiting)
 
     def _on_scale(self, result: Result) -> bool:
@@ -126,11 +136,14 @@ class Labelling(Continuing):
     async def next(self) -> dict[str, Any] | None:
         """The answer to be labelled next, without its scores: id, what is shown, and what may be said of it."""
         drawn = await self._on_disk(LabelStore.next)
-        if drawn is None or drawn.shown is None:
+        return None if drawn is None else self._form(drawn)
+
+    def _form(self, drawn: Drawn) -> dict[str, Any] | None:
+        if drawn.shown is None:
             return None
         asked = {
             measure: {"items": drawn.shown["items"].get(measure, []), "answers": list(ANSWERS[measure])}
-            for measure in _measures_asked(drawn)
+            for measure in measures_asked(drawn)
         }
         return {"id": drawn.id, **drawn.shown, "asked": asked}
 
@@ -143,13 +156,39 @@ class Labelling(Continuing):
         if drawn is None:
             return False
         labels: dict[str, Any] = {
-            m: found for m in _measures_asked(drawn) if (found := _labels_of(drawn, m, answers.get(m, []))) is not None
+            m: found for m in measures_asked(drawn) if (found := labels_of(drawn, m, answers.get(m, []))) is not None
         }
         if labels:
-            labels |= _blanks(drawn)
+            labels |= blanks_of(drawn)
         kept = await self._decide(drawn, labels)
         self._waiting = await self._on_disk(LabelStore.count_waiting)
         return kept
+
+    def asked_of(self, result: Result) -> dict[str, Any] | None:
+        """What may be said of an answer that somebody chose, as `next` shows it; None where there is nothing to say."""
+        scores = [score for score in result.scores() if can_be_labelled(score)]
+        drawn = draw(result, scores, None)
+        return self._form(drawn) if measures_asked(drawn) else None
+
+    async def choose(self, result: Result, answers: Mapping[str, Sequence[str]]) -> None:
+        """Keeps what somebody says of an answer that they chose, in the place of what was said of it before.
+
+        Such labels are handed out with the others, without a probability of having been drawn, and count in no metric.
+        ValueError for answers that there are not, and where none is complete.
+        """
+        drawn = draw(result, [score for score in result.scores() if can_be_labelled(score)], None)
+        given = {m: labels_of(drawn, m, answers.get(m, [])) for m in measures_asked(drawn)}
+        labels: dict[str, Any] = {measure: label for measure, label in given.items() if label is not None}
+        if not labels:
+            raise ValueError("an answer to every question of at least one measure expected")
+        labelled = replace(drawn, shown=None, labels=labels)
+        await self._on_disk(LabelStore.keep, labelled)
+        self._decided = [each for each in self._decided if each.id != drawn.id] + [labelled]
+
+    def said_of(self, trace_id: str) -> list[tuple[LiveMeasure, float]]:
+        """Measure and value of every label that people gave to an answer of a trace."""
+        decided = (drawn for drawn in self._decided if drawn.facts["trace_id"] == trace_id)
+        return [(group.measure, label.label) for drawn in decided for group, label in labels_in(drawn)]
 
     async def _decide(self, drawn: Drawn, labels: dict[str, Any]) -> bool:
         kept = await self._on_disk(LabelStore.decide, drawn.id, labels)
@@ -159,8 +198,8 @@ class Labelling(Continuing):
 
     def counts(self) -> dict[str, int]:
         """How many answers wait, are labelled, and were given up."""
-        labelled = sum(bool(each.labels) for each in self._decided)
-        return dict(zip(STATES, (self._waiting, labelled, len(self._decided) - labelled), strict=True))
+        decided = [bool(each.labels) for each in self._decided if each.by_chance]
+        return dict(zip(STATES, (self._waiting, sum(decided), len(decided) - sum(decided)), strict=True))
 
     def lines(self) -> list[dict[str, Any]]:
         """What goes into LABELS.jsonl: every label there is, and the sums of this epoch's other scores."""
@@ -168,7 +207,7 @@ class Labelling(Continuing):
         labels = [
             label_line(group, label, at=drawn.at, **{name: drawn.facts[name] for name in of})
             for drawn in self._decided
-            for group, label in _labels(drawn)
+            for group, label in labels_in(drawn)
         ]
         return labels + [sums_line(group, sample.unlabelled) for group, sample in self.samples().items()]
 
@@ -184,8 +223,12 @@ class Labelling(Continuing):
                 total = total.merged(sums)
             samples[group] = GroupScores(unlabelled=total)
         for drawn in self._decided:
-            if drawn.at // DAY >= first and (drawn.judge, drawn.epoch, drawn.facts["version"]) == self._judge:
-                for group, label in _labels(drawn):
+            if (
+                drawn.by_chance
+                and drawn.at // DAY >= first
+                and (drawn.judge, drawn.epoch, drawn.facts["version"]) == self._judge
+            ):
+                for group, label in labels_in(drawn):
                     samples.setdefault(group, GroupScores()).labels.append(label)
         for sample in samples.values():
             sample.unlabelled = without(sample.unlabelled, sample.labels)
@@ -220,103 +263,3 @@ def build_labelling(config: Config, registry: CollectorRegistry, clock: Clock) -
 
 def _counted(store: LabelStore) -> tuple[list[Drawn], int]:
     return store.decided(), store.count_waiting()
-
-
-def _ended(result: Result) -> float:
-    return min(result.ended, result.finished)  # an app's clock may run fast
-
-
-def _can_be_labelled(score: Score) -> bool:
-    """Relevancy is asked of the whole answer, the others of their items; a blank answer has none and is 0."""
-    if score.measure == "answer_relevancy":
-        return True
-    return score.measure in JUDGED and bool(score.items or score.label == "blank")
-
-
-def _group(result: Result, score: Score) -> LabelGroup:
-    told = result.interaction
-    source = told.context_source if score.measure == "faithfulness" else ""
-    of = label_value(told.service), label_value(told.environment), source
-    return LabelGroup(_live(score), result.judge, result.epoch, *of)
-
-
-def _live(score: Score) -> LiveMeasure:
-    return next(measure for measure in ANSWERS if measure == score.measure)
-
-
-def _draw(result: Result, scores: Sequence[Score], ratio: float) -> Drawn:
-    parts = "\x00".join((result.interaction.key, result.judge, str(result.epoch)))
-    return Drawn(
-        id=hashlib.sha256(parts.encode()).hexdigest()[:32],
-        at=_ended(result),
-        judge=result.judge,
-        epoch=result.epoch,
-        facts=_facts(result, scores, ratio),
-        shown=_shown(result.interaction, scores),
-    )
-
-
-def _facts(result: Result, scores: Sequence[Score], ratio: float) -> dict[str, Any]:
-    """What stays when the label is given: no text of users."""
-    told = result.interaction
-    return {
-        "version": EVALUATOR_VERSION,
-        "trace_id": told.trace_id,
-        "span_id": told.span_id,
-        "pi_score": 1 / told.weight,
-        "pi_label": ratio,
-        "measures": {
-            score.measure: {
-                "group": list(_group(result, score)),
-                "score": score.value,
-                "judged": [item.verdict for item in score.items] if score.measure in JUDGED else [],
-                "blank": score.label == "blank" and score.measure in JUDGED,
-            }
-            for score in scores
-        },
-    }
-
-
-def _shown(told: Interaction, scores: Sequence[Score]) -> dict[str, Any]:
-    """What people see: nothing that the judge said of it."""
-    return {
-        "question": told.question,
-        "answer": told.answer,
-        "contexts": told.contexts,
-        "history": [{"role": message.role, "text": message.text} for message in told.history],
-        "items": {s.measure: [item.text for item in s.items] for s in scores if s.measure in JUDGED},
-    }
-
-
-def _measures_asked(drawn: Drawn) -> list[LiveMeasure]:
-    """The measures that people are asked about."""
-    known = drawn.facts["measures"]
-    return [measure for measure in ANSWERS if measure in known and not known[measure]["blank"]]
-
-
-def _blanks(drawn: Drawn) -> dict[str, Any]:
-    """The labels that need no people: nothing covers nothing."""
-    blank = (measure for measure, facts in drawn.facts["measures"].items() if facts["blank"])
-    return {measure: {"label": 0.0, "labelled": []} for measure in blank}
-
-
-def _labels_of(drawn: Drawn, measure: LiveMeasure, answers: Sequence[str]) -> dict[str, Any] | None:
-    """The label that answers make; None where one of them is not given. ValueError for answers there are not."""
-    expected = len(drawn.facts["measures"][measure]["judged"]) or 1
-    if unknown := [each for each in answers if each not in (*ANSWERS[measure], "")]:
-        raise ValueError(f"{measure}: one of {', '.join(ANSWERS[measure])} expected; got {unknown[0][:40]!r}")
-    if len(answers) > expected:
-        raise ValueError(f"{measure}: {expected} answers expected; got {len(answers)}")
-    if len(answers) < expected or "" in answers:
-        return None
-    value = sum(ANSWERS[measure][each] for each in answers) / expected
-    return {"label": value, "labelled": list(answers) if measure in JUDGED else []}
-
-
-def _labels(drawn: Drawn) -> Iterator[tuple[LabelGroup, Label]]:
-    """What people said of an answer, beside what the judge said."""
-    for measure, given in (drawn.labels or {}).items():
-        facts = drawn.facts["measures"][measure]
-        probabilities = drawn.facts["pi_score"], drawn.facts["pi_label"]
-        verdicts = tuple(facts["judged"]), tuple(given["labelled"])
-        yield LabelGroup(*facts["group"]), Label(facts["score"], given["label"], *verdicts, *probabilities)

@@ -34,7 +34,8 @@ class Drawn:
     """An answer that was drawn. `id` says nothing about its scores, so it may give the order of labelling.
 
     `at` is when the interaction ended (Unix seconds), `facts` what stays, `shown` what is shown to people (None once
-    they have decided), `labels` what they say by measure (None before that, empty: they cannot tell).
+    they have decided), `labels` what they say by measure (None before that, empty: they cannot tell). An answer that
+    somebody chose has no probability of being drawn.
     """
 
     id: str
@@ -44,6 +45,11 @@ class Drawn:
     facts: Mapping[str, Any]
     shown: Mapping[str, Any] | None = None
     labels: Mapping[str, Any] | None = None
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether chance drew it: only then does its label say something of the answers that nobody labelled."""
+        return self.facts["pi_label"] is not None
 
 
 class LabelStore:
@@ -84,6 +90,14 @@ class LabelStore:
             with suppress(sqlite3.Error):
                 self._db.execute("ROLLBACK")
             raise
+
+    def keep(self, chosen: Drawn) -> None:
+        """Keeps an answer that somebody chose and labelled, in the place of their former label.
+
+        sqlite3.Error when it cannot be written.
+        """
+        row = (chosen.id, chosen.at, chosen.judge, chosen.epoch, json.dumps(chosen.facts), json.dumps(chosen.labels))
+        self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, NULL, ?)", row)
 
     def next(self) -> Drawn | None:
         """The answer that is to be labelled next: in the order of ids, so in none that has to do with scores."""

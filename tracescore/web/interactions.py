@@ -22,6 +22,8 @@ async def show(visit: Visit) -> Response:
         "trace_id": trace_id,
         "target_of": visit.shared.target,
         "saved": saving is not None and saving.has(trace_id),
+        "labelling": visit.shared.labelling is not None,
+        "said": visit.shared.labelling.said_of(trace_id) if visit.shared.labelling else [],
     }
     return visit.page("interaction.html", **values)
 
@@ -29,6 +31,12 @@ async def show(visit: Visit) -> Response:
 def kept_of(visit: Visit) -> list[RecentResult]:
     """What is kept of the trace in the address."""
     return visit.shared.recent.of_trace(visit.parts["trace"].lower())
+
+
+def result_of(visit: Visit, span_id: str) -> Result | None:
+    """The latest result of a span of the trace in the address; None where none is kept."""
+    found = [each.result for each in kept_of(visit) if each.result.interaction.span_id == span_id]
+    return found[-1] if found else None
 
 
 def unknown(visit: Visit) -> Response:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracescore.web import api, compare, entrance, gold, home, interactions, labels, listing, openapi, pause
+from tracescore.web import api, compare, entrance, gold, gold_item, home, interactions, labels, listing, openapi, pause
 from tracescore.web.visit import PageRoom
 
 _GET, _POST, _BOTH = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
@@ -35,6 +35,10 @@ ROUTES = (
     Route("/interactions.csv", listing.as_csv),
     Route("/interactions.jsonl", listing.as_jsonl),
     Route("/interactions/{trace}", interactions.show, page=True),
+    Route("/interactions/{trace}/gold", gold_item.show, page=True),
+    Route("/interactions/{trace}/gold", gold_item.take, _POST),
+    Route("/interactions/{trace}/label", labels.show_chosen, page=True),
+    Route("/interactions/{trace}/label", labels.take_chosen, _POST),
     Route("/interactions/{trace}/trace.json", interactions.file),
     Route("/interactions/{trace}/expected.json", interactions.file),
     Route("/releases", compare.show, page=True),
