@@ -90,7 +90,10 @@ def shape(link: str) -> str:
     """An address without what differs between pages of one kind."""
     parts = urlsplit(link)
     path = re.sub(r"[0-9a-f]{16,}", "ID", parts.path)
-    return f"{path}?{'&'.join(sorted(parse_qs(parts.query)))}"
+    fields = set(parse_qs(parts.query))
+    if path == "/interactions":  # whose fields choose and order rows of the same kind, all but one
+        fields &= {"group"}
+    return f"{path}?{'&'.join(sorted(fields))}"
 
 
 def faults(page: Page) -> list[str]:
