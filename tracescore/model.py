@@ -210,8 +210,8 @@ LiveMeasure = Literal["answer_relevancy", "completeness", "faithfulness", "conte
 """The measures that need no reference, and so can run on live traffic."""
 LIVE_MEASURES: tuple[LiveMeasure, ...] = get_args(LiveMeasure)
 
-SkipReason = Literal[Lacking, "no_reference", "no_ranking", "unsupported_language"]
-"""The interaction does not hold what the measure reads, or the judge cannot read it: outcome `skipped`."""
+SkipReason = Literal[Lacking, "no_reference", "no_ranking", "unsupported_language", "budget"]
+"""The interaction lacks what the measure reads, the judge cannot read it, or costs too much: outcome `skipped`."""
 
 FailReason = Literal[
     "judge_unreachable",

@@ -13,6 +13,7 @@ import dataclasses
 import hashlib
 import math
 from collections import OrderedDict
+from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import partial
 
@@ -27,10 +28,19 @@ _MEMORY = 60.0
 
 
 class Sampler:
-    """Decides by the first rule that matches; a rate limit lowers all ratios, visibly, instead of dropping."""
+    """Decides by the first rule that matches; a rate limit lowers all ratios, visibly, instead of dropping.
 
-    def __init__(self, settings: SamplingConfig, registry: CollectorRegistry, clock: Clock) -> None:
-        self._settings, self._clock = settings, clock
+    `budget` gives what the judge's budget allows of them, in [0, 1]; None where there is none.
+    """
+
+    def __init__(
+        self,
+        settings: SamplingConfig,
+        registry: CollectorRegistry,
+        clock: Clock,
+        budget: Callable[[], float] | None = None,
+    ) -> None:
+        self._settings, self._clock, self._budget = settings, clock, budget
         key = hashlib.sha256(settings.salt.encode()).digest()
         self._hash = hashlib.blake2b(digest_size=8, key=key)  # copied for each id: that is half the work of a new one
         self._highest = max(settings.ratio, *(rule.ratio for rule in settings.rules), 0.0)
@@ -76,16 +86,21 @@ class Sampler:
         return int.from_bytes(keyed.digest(), "big") / _RANGE
 
     def _at_present(self, ratio: float) -> float:
-        return self._probability(ratio, self._limit.factor(self._clock()))
+        return self._probability(ratio, self._lowered())
+
+    def _lowered(self) -> float:
+        """What all ratios are multiplied with at this moment."""
+        allowed = self._budget() if self._budget else 1.0
+        return min(allowed, self._limit.factor(self._clock()))
 
     def _probability(self, ratio: float, factor: float) -> float:
         return max(self._settings.min_ratio, ratio * factor)
 
     def _factor(self, trace_id: str) -> float:
-        """The rate limit's factor when the trace was first decided on: its later interactions follow it."""
-        if self._settings.max_per_minute is None:
+        """The factor when the trace was first decided on: its later interactions follow it."""
+        if self._settings.max_per_minute is None and self._budget is None:
             return 1.0
-        factor = self._factors.setdefault(trace_id, self._limit.factor(self._clock()))
+        factor = self._factors.setdefault(trace_id, self._lowered())
         while len(self._factors) > REMEMBERED_TRACES:
             self._factors.popitem(last=False)
         return factor

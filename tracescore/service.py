@@ -71,10 +71,10 @@ class Service:
         self.net, self.access = ConnectionMetrics(registry), AccessMetrics(registry)
         self.redactor = Redactor(config.redaction, registry)
         self._uncounted = Redactor(config.redaction, CollectorRegistry())  # for what was counted before
-        defects, sampler = Defects(registry), Sampler(config.sampling, registry, steady)
+        defects, self.scorer = Defects(registry), Scorer(config, config.measures, registry, clock)
+        sampler = Sampler(config.sampling, registry, steady, self.scorer.budget.allowed)
         self.report = Report(config.interactions, registry, clock, content_switch, lambda: self.assembly.unmarked)
         self.ledger, self.queue = Ledger(registry, steady, steady.settled), Queue(config.evaluators, registry)
-        self.scorer = Scorer(config, config.measures, registry, clock)
         self.gold = build_gold(config, self.scorer.judge.name, self._evaluate_gold, self.scorer.ready, registry, clock)
         self.assembly, deduplication = build_assembly(config, registry, steady), Deduplication(registry)
         self.forwarder = Forwarder(config.exporters.forward, registry) if config.exporters.forward else None
@@ -83,7 +83,7 @@ class Service:
         self.releases, self.labelling = Releases(registry, clock), build_labelling(config, registry, clock)
         self.pages = self._pages(saving := Saving(config.interactions, self._uncounted.text))
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.releases, self.labelling) if each]
-        inside += [self.pages.history, self.pages]
+        inside += [self.scorer.budget, self.pages.history, self.pages]
         self.exporters = [*build_exporters(config, registry, clock), *inside, *watchers]
         self.spool, epochs = build_spool(config.spool, registry), self.scorer.judge.epochs
         self.health = Health(stuck=self.spool.stuck)
@@ -158,7 +158,7 @@ class Service:
         )
 
     async def _evaluate_gold(self, interaction: Interaction) -> Result:
-        return await self.scorer.score(self.redactor.interaction(interaction), self.scorer.gold_evaluators)
+        return await self.scorer.score_gold(self.redactor.interaction(interaction))
 
     async def _rescore(self, anchor: Interaction) -> Result:
         return await self.scorer.rescore(self._uncounted.interaction(anchor))

@@ -330,6 +330,16 @@ def upkeep_alerts() -> Iterator[Rule]:
             ),
             "",
         ),
+        (
+            "TracescoreBudgetSpent",
+            f"max by ({DEPLOYMENT}, judge) (tracescore_judge_budget_used_ratio) >= 1",
+            "the budget of judge {{ $labels.judge }} is spent: nothing is scored until midnight UTC",
+            (
+                "Even at sampling.min_ratio the traffic costs more than judge.budget.per_day. Raise the budget, lower "
+                "sampling.min_ratio, or choose a cheaper judge."
+            ),
+            "",
+        ),
     ):
         yield alert(name, expression, "10m", "ticket", summary, description, filters)
 

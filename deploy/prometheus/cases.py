@@ -33,6 +33,7 @@ OLDEST = "tracescore_evaluations_oldest_pending_seconds"
 REFUSED = "tracescore_receiver_refused_requests_total"
 FOLDED = "tracescore_exporters_folded_scores_total"
 SPANS = "tracescore_interactions_genai_spans_total"
+BUDGET = "tracescore_judge_budget_used_ratio"
 COST = "tracescore_judge_cost_total"
 TOKENS = "tracescore_judge_tokens_total"
 
@@ -254,6 +255,8 @@ def upkeep_cases() -> list[Case]:
             ("bad requests", REFUSED, {"protocol": "grpc", "reason": "malformed"}, rising, []),
             ("too many series", FOLDED, {"group": "completeness"}, rising, ["TracescoreSeriesCapped"]),
             ("room for all series", FOLDED, {"group": "completeness"}, "0x180", []),
+            ("a spent budget", BUDGET, {"judge": "mini"}, "0.9x30 1x60", ["TracescoreBudgetSpent"]),
+            ("a budget that lasts", BUDGET, {"judge": "mini"}, "0.9x90", []),
             ("a dear judge", COST, claims, counter(0.5, 60, 120, 60), ["TracescoreJudgeOverBudget"]),
             ("a cheap judge", COST, claims, counter(0.125, 60, 120, 60), []),
             ("a wordy judge", TOKENS, spent, counter(2**20, 60, 120, 60), ["TracescoreJudgeOverBudget"]),

@@ -1,9 +1,9 @@
 """Settings of the judge, by its kind."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal, Self, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import BeforeValidator, Field, model_validator
 
 from tracescore.config.openai_endpoint import OpenAIEndpointConfig
 from tracescore.config.types import Duration, PathBesideFile, Section
@@ -57,6 +57,14 @@ class PriceConfig(Section):
     """Money per million tokens that the judge writes."""
 
 
+class BudgetConfig(Section):
+    """What the judge may cost, in the currency of `price`."""
+
+    per_day: float = Field(gt=0)
+    """Money per day (UTC). tracescore lowers the sampling ratios, down to `sampling.min_ratio`, so that it lasts until
+    midnight; once it is spent, tracescore scores nothing more that day."""
+
+
 class EmbeddedJudgeConfig(Section):
     """A judge without a language model: no key, no network. See [embedded judge](embedded-judge.md)."""
 
@@ -88,8 +96,16 @@ class OpenAIJudgeConfig(OpenAIEndpointConfig):
     """Tokens of evidence per request; the judge gets longer evidence in windows. A smaller `context` lowers it."""
     price: PriceConfig | None = None
     """What tokens cost; without it tracescore counts tokens only."""
+    budget: BudgetConfig | None = None
+    """What the judge may cost; needs `price`."""
     prompts: Annotated[PromptVersion | PromptFiles, BeforeValidator(_version_or_files)] = "v1"
     """The instructions that the judge gets. Another choice starts another epoch."""
+
+    @model_validator(mode="after")
+    def _budget_has_a_price(self) -> Self:
+        if self.budget is not None and (self.price is None or self.price.input + self.price.output <= 0):
+            raise ValueError("budget: judge.price above 0 expected, or tracescore cannot know what the judge costs")
+        return self
 
     def max_input(self, instructions: int) -> int:
         """Tokens of texts per request: with the longest instructions and a reply, they fit in the context."""

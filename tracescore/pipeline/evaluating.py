@@ -44,7 +44,7 @@ class EvaluatingStage:
         """
         while (interaction := await self._queue.take()) is not None:
             try:
-                result = await self._scorer.score(interaction, self._scorer.evaluators)
+                result = await self._scorer.score_live(interaction)
             except anyio.get_cancelled_exc_class():
                 if not self._journal.durable:
                     self._ledger.shed(interaction, self._measures, "shutdown")

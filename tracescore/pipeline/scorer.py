@@ -14,9 +14,11 @@ from tracescore.config import Config
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
 from tracescore.evaluators import Evaluator, build_evaluators, evaluate_all
+from tracescore.evaluators.eligibility import skip_reason
 from tracescore.judge import build_judge
 from tracescore.model import Clock, Interaction, Measure, Result, Unscored
 from tracescore.net.retry import Backoff
+from tracescore.pipeline.budget import Budget
 
 _log = logging.getLogger("tracescore.judge")
 
@@ -40,6 +42,7 @@ class Scorer:
         self.evaluators = build_evaluators(measures, config.evaluators, self.embedder)
         with_reference = (*measures, *_ON_GOLD) if config.gold else ()
         self.gold_evaluators = build_evaluators(with_reference, config.evaluators, self.embedder)
+        self.budget = Budget(config, registry, clock)
         self.fit, self._lost = anyio.Event(), anyio.Event()
 
     def ready(self) -> bool:
@@ -58,10 +61,26 @@ class Scorer:
         await self.fit.wait()
         return await evaluate_all(interaction, evaluators, self.judge, self._clock)
 
+    async def score_live(self, interaction: Interaction) -> Result:
+        """The result of an interaction of live traffic; without a number once today's budget is spent.
+
+        The budget counts the cost when the result is exported to it.
+        """
+        if not self.budget.is_spent:
+            return await self.score(interaction, self.evaluators)
+        measures = [each.measure for each in self.evaluators]
+        evaluations = tuple(Unscored(each, skip_reason(interaction, each) or "budget") for each in measures)
+        epoch = self.judge.session(interaction.key).epoch
+        return Result(interaction, evaluations, self.judge.name, epoch, finished=self._clock())
+
+    async def score_gold(self, interaction: Interaction) -> Result:
+        """The result of an item of the gold set, which the budget counts and does not stop."""
+        return self.budget.spend(await self.score(interaction, self.gold_evaluators))
+
     async def rescore(self, anchor: Interaction) -> Result:
         """What an anchor scores when the judge is asked anew, with nothing remembered."""
         await self.fit.wait()
-        return await evaluate_all(anchor, self.evaluators, self.judge, self._clock, remembered=False)
+        return self.budget.spend(await evaluate_all(anchor, self.evaluators, self.judge, self._clock, remembered=False))
 
     async def keep_judge(self, acknowledged: Callable[[], bool]) -> None:
         """Asks the judge until it can do the work, and again whenever it was lost. Ends only when cancelled.

@@ -57,6 +57,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "app_error": STATE_MEANINGS["app_error"],
     "no_reference": "no reference answer to compare with",
     "no_ranking": "the passages come from a tool or a prompt; no retrieval ranked them",
+    "budget": "today's budget of the judge is spent (judge.budget)",
     "unsupported_language": "the judge does not read this language, or not these languages together",
     "judge_unreachable": "the judge did not answer",
     "judge_timeout": "the judge did not answer in time",
