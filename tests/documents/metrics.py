@@ -18,6 +18,7 @@ from tracescore.service import Service
 FILE = DOCS / "metrics.md"
 SETTINGS = {
     "judge: {kind: openai}": "judge: {kind: openai, model: m}\n",
+    "judge.price": "judge: {kind: openai, model: m, price: {input: 1, output: 1}, budget: {per_day: 1}}\n",
     "embedder: {kind: openai}": "judge: {kind: openai, model: m}\nembedder: {kind: openai, model: e}\n",
     "exporters.otlp": "exporters: {otlp: {endpoint: 'http://elsewhere:4318'}}\n",
     "exporters.phoenix": "exporters: {phoenix: {endpoint: 'http://elsewhere:6006'}}\n",

@@ -82,6 +82,27 @@ def test_gauges_histograms_and_the_page_go_on_where_they_were(tmp_path: Path, ju
         assert GOOD.question in service.get("page", f"/interactions/{ids[0]}")
 
 
+def test_a_budget_that_is_spent_stays_spent(tmp_path: Path, judge: OpenAIServer) -> None:
+    price = "name: m, price: {input: 1000, output: 1000}, budget: {per_day: 5},"  # a request costs about 1
+    config = settings(judge, tmp_path, "sampling: {min_ratio: 1}\n").replace("judge: {", f"judge: {{{price} ")
+    with serving(tmp_path, config) as service:
+        ask(service, 1)
+        service.wait_value(3, SCORED, outcome="scored")
+        spent = service.value("tracescore_judge_spent_today")
+        assert spent > 5
+        assert service.value("tracescore_judge_budget_used_ratio") == 1
+        ask(service, 2)
+        service.wait_value(6, SCORED, outcome="skipped", reason="budget")
+        service.process.kill()
+        service.process.wait()
+    with serving(tmp_path, config) as service:
+        assert service.value("tracescore_judge_spent_today") == spent
+        assert service.value("tracescore_judge_spent_total", service_name="shop") == spent
+        ask(service, 1)
+        service.wait_value(9, SCORED, outcome="skipped", reason="budget")
+        assert service.value(SCORED, outcome="scored") == 3
+
+
 def test_a_trace_that_is_begun_by_one_process_is_completed_by_the_next(tmp_path: Path, judge: OpenAIServer) -> None:
     config = settings(judge, tmp_path).replace("idle: 200ms", "idle: 200ms, orphan_idle: 1h")
     rag = {"openinference.span.kind": "CHAIN", "input.value": GOOD.question, "output.value": GOOD.answer}

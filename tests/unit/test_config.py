@@ -167,6 +167,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
         "redaction:\n  custom: {twice: '(a+)\\1'}\n",
         [r"f.yaml:2: redaction.custom.twice: not an RE2 expression: invalid escape sequence: \1; got '(a+)\\1'"],
     ),
+    "a budget without a price": (
+        "judge:\n  kind: openai\n  model: m\n  budget: {per_day: 5}\n",
+        ["f.yaml:4: judge.budget: judge.price above 0 expected, or the cost is unknown"],
+    ),
     "an expression that matches everywhere": (
         "redaction:\n  custom: {any: 'x*'}\n",
         ["f.yaml:2: redaction.custom.any: matches the empty text, so it would match everywhere; got 'x*'"],

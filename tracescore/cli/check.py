@@ -55,6 +55,10 @@ def check(
         if isinstance(given, dict):
             own = ", ".join(f"{service} {target:g}" for service, target in given.items())
             typer.echo(f"  targets of {measure} by service: {own}")
+    if config.judge.kind == "openai" and config.judge.budget is not None:
+        from tracescore.drift.power import affordable
+
+        typer.echo(affordable(config))
     if scores_per_day is not None:
         from tracescore.drift.power import report
 

@@ -45,6 +45,11 @@ def _judging(config: Config) -> Iterator[Conflict]:
     if config.judge.kind == "embedded" and config.embedder.kind == "openai":
         what = "the embedded judge needs a model in this process; set kind: minilm"
         yield Conflict("embedder.kind", what, ("embedder.kind", "judge.kind"))
+    if config.judge.kind == "openai" and config.judge.budget is not None:
+        price = config.judge.price
+        if price is None or price.input + price.output <= 0:
+            what = "judge.price above 0 expected, or the cost is unknown"
+            yield Conflict("judge.budget", what, ("judge.budget", "judge.price"))
 
 
 def _listening(config: Config) -> Iterator[Conflict]:

@@ -1,9 +1,9 @@
 """Settings of the judge, by its kind."""
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from tracescore.config.openai_endpoint import OpenAIEndpointConfig
 from tracescore.config.types import Duration, PathBesideFile, Section
@@ -100,12 +100,6 @@ class OpenAIJudgeConfig(OpenAIEndpointConfig):
     """What the judge may cost; needs `price`."""
     prompts: Annotated[PromptVersion | PromptFiles, BeforeValidator(_version_or_files)] = "v1"
     """The instructions that the judge gets. Another choice starts another epoch."""
-
-    @model_validator(mode="after")
-    def _budget_has_a_price(self) -> Self:
-        if self.budget is not None and (self.price is None or self.price.input + self.price.output <= 0):
-            raise ValueError("budget: judge.price above 0 expected, or tracescore cannot know what the judge costs")
-        return self
 
     def max_input(self, instructions: int) -> int:
         """Tokens of texts per request: with the longest instructions and a reply, they fit in the context."""

@@ -114,5 +114,18 @@ def _cost(config: Config, scores: float) -> str:
     return f"; the judge costs {cost:,.2f} to {_UNLUCKY * cost:,.2f}, as judge.price has it"
 
 
+def affordable(config: Config) -> str:
+    """The line that says what the judge's budget pays for; empty without one."""
+    price = _price(config)
+    if price is None or config.judge.kind != "openai" or config.judge.budget is None:
+        return ""
+    each = (_TOKENS[0] * price.input + _TOKENS[1] * price.output) / 1e6
+    budget = config.judge.budget.per_day
+    return (
+        f"judge.budget: {budget:g} a day pays for about {budget / each:,.0f} interactions at {each:.2g} each; beyond "
+        f"that tracescore lowers sampling to {config.sampling.min_ratio:g}, then scores nothing until midnight UTC"
+    )
+
+
 def _price(config: Config) -> PriceConfig | None:
     return config.judge.price if config.judge.kind == "openai" else None
