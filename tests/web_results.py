@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from tests.results import NOW
 from tracescore.config import WebConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.drift.releases import Releases
+from tracescore.gold.runner import GoldRunner
 from tracescore.interactions import content_switch
 from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
 from tracescore.net.access import AccessMetrics
@@ -82,7 +83,7 @@ def pages(
     settings: WebConfig | None = None,
     ledger: Snapshot | Callable[[], Snapshot] = LEDGER,
     keep: int = 100,
-    gold: Callable[[], Mapping[str, Any]] | None = None,
+    gold: GoldRunner | None = None,
     saving: Saving | None = None,
     releases: Releases | None = None,
 ) -> Pages:

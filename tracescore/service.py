@@ -12,7 +12,6 @@ import logging
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 from socket import socket
 
 import anyio
@@ -26,7 +25,6 @@ from tracescore.exporters import Exporter, build_exporters, build_hold
 from tracescore.exporters.prometheus.exposition import Health, build_metrics
 from tracescore.exporters.relay.forward import Forwarder
 from tracescore.gold.traffic import build_gold
-from tracescore.gold.view import view
 from tracescore.interactions import content_switch
 from tracescore.interactions.deduplication import Deduplication
 from tracescore.interactions.report import Report
@@ -149,7 +147,7 @@ class Service:
             switch=content_switch,
             changes=self.drift,
             labelling=self.labelling,
-            gold=partial(view, self.gold.runner) if self.gold.runner else None,
+            gold=self.gold.runner,
             age=self.config.retain.page,
             kept=lambda: self.kept,
             live=self.gold.live.count,

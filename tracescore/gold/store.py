@@ -194,6 +194,24 @@ class Store:
                 f"gold.store: run {run.id} in {self.path} cannot be read: it is damaged; name another file"
             ) from None
 
+    def histories(self, runs: Sequence[Run]) -> dict[tuple[str, str], dict[int, float | None]]:
+        """By item (its id and mark) what it got in each of `runs`; None: it was asked and has no score.
+
+        What counts is the factual part of correctness, or correctness where there is none.
+        """
+        marks, lead = ", ".join("?" * len(runs)), "json_extract(found.text, '$.values.factual')"
+        found: dict[tuple[str, str], dict[int, float | None]] = {}
+        with self._begin("DEFERRED") as db:
+            rows = db.execute(
+                f"SELECT run, item, json_extract(found.text, '$.mark'), coalesce({lead}, "  # noqa: S608
+                "json_extract(found.text, '$.values.answer_correctness')) FROM (SELECT run, item, "
+                f"CAST(content AS TEXT) AS text FROM outcomes WHERE run IN ({marks})) AS found",
+                [run.id for run in runs],
+            )
+            for run, item, mark, value in rows:
+                found.setdefault((item, mark), {})[run] = value
+        return found
+
     def pinned_by_hand(self, gold_set: str) -> bool:
         """Whether a person chose the reference."""
         with self._begin("DEFERRED") as db:

@@ -6,7 +6,6 @@ Which room answers which address: routes.py. What a room may ask: `SharedParts` 
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter
 
@@ -15,6 +14,7 @@ from tracescore.calibration.labelling import Labelling
 from tracescore.config import WebConfig
 from tracescore.drift.releases import Releases
 from tracescore.drift.watch import DriftWatch
+from tracescore.gold.runner import GoldRunner
 from tracescore.model import Clock, Result
 from tracescore.net.access import AccessMetrics
 from tracescore.net.asgi import Receive, Response, Scope, Send, respond
@@ -73,7 +73,7 @@ class Pages:
         switch: Callable[[str, str], str],
         changes: DriftWatch | None = None,
         labelling: Labelling | None = None,
-        gold: Callable[[], Mapping[str, Any]] | None = None,
+        gold: GoldRunner | None = None,
         age: float | None = None,
         kept: Callable[[], KeptTexts | None] = lambda: None,
         live: CountLive = lambda _: 0,

@@ -8,6 +8,7 @@ from tracescore.calibration.labelling import Labelling
 from tracescore.config import WebConfig
 from tracescore.drift.releases import Releases
 from tracescore.drift.watch import DriftWatch
+from tracescore.gold.runner import GoldRunner
 from tracescore.model import Clock
 from tracescore.net.asgi import Response
 from tracescore.pipeline.ledger import Snapshot
@@ -61,7 +62,7 @@ class SharedParts:
     switch: Callable[[str, str], str]
     changes: DriftWatch | None = None
     labelling: Labelling | None = None
-    gold: Callable[[], Mapping[str, Any]] | None = None
+    gold: GoldRunner | None = None
     kept: Callable[[], KeptTexts | None] = lambda: None
     live: CountLive = lambda _: 0
     saving: Saving | None = None
