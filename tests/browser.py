@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from html import unescape
 from typing import Any, Literal
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import APIRequestContext, Browser, BrowserContext, Page, sync_playwright
 
 from tests.servers import INSTALL, cannot_run
+from tracescore.web.routes import ROUTES
 
 Colours = Literal["light", "dark"]
 NARROW, WIDE = 390, 1280
@@ -71,9 +72,13 @@ class Visit:
         self.context.close()
 
 
+ALIKE = 3
+"""Pages of one kind that are looked at, each with a field in its address that those before do not have."""
+
+
 def pages_of(client: APIRequestContext) -> Iterator[str]:
-    """The pages that links lead to, from the first one on; of those that differ in ids or values alone, one."""
-    waiting, kinds = ["/"], {shape("/")}
+    """The pages that links lead to, from the first one on; of those that differ in ids and values alone, one."""
+    waiting, known = ["/"], {"/": [frozenset[str]()]}
     while waiting:
         reply = client.get(address := waiting.pop(0))
         assert reply.ok, address
@@ -81,24 +86,25 @@ def pages_of(client: APIRequestContext) -> Iterator[str]:
             continue
         yield address
         for link in map(unescape, re.findall(r'<a [^>]*href="(/[^"#]*)', reply.text())):
-            if shape(link) not in kinds:
-                kinds.add(shape(link))
+            parts = urlsplit(link)
+            kind = next((route.path for route in ROUTES if route.match(unquote(parts.path)) is not None), parts.path)
+            fields, alike = frozenset(parse_qs(parts.query)), known.setdefault(kind, [])
+            if len(alike) < ALIKE and (not alike or fields - frozenset.union(*alike)):
+                alike.append(fields)
                 waiting.append(link)
 
 
-def shape(link: str) -> str:
-    """An address without what differs between pages of one kind."""
-    parts = urlsplit(link)
-    path = re.sub(r"[0-9a-f]{16,}", "ID", parts.path)
-    fields = set(parse_qs(parts.query))
-    if path == "/interactions":  # whose fields choose and order rows of the same kind, all but one
-        fields &= {"group"}
-    return f"{path}?{'&'.join(sorted(fields))}"
+GUIDELINES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
+OF_LOOKS = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size")
+"""What can differ between colours and widths."""
 
 
-def faults(page: Page) -> list[str]:
-    """What axe-core finds serious or worse: the rule, what it is about, and the elements."""
-    found: list[dict[str, Any]] = Axe().run(page).response["violations"]
+def faults(page: Page, *rules: str) -> list[str]:
+    """What axe-core finds serious or worse, by all rules or by these: the rule, what it is about, and the elements."""
+    only = {"type": "rule", "values": rules} if rules else {"type": "tag", "values": GUIDELINES}
+    found: list[dict[str, Any]] = (
+        Axe().run(page, options={"runOnly": only, "resultTypes": ["violations"]}).response["violations"]
+    )
     return [
         f"{each['id']}: {each['help']}: " + "; ".join(node["html"][:160] for node in each["nodes"][:4])
         for each in found

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page
 
-from tests.browser import NARROW, WIDE, by_keyboard, chromium, faults, pages_of, sideways, visit
+from tests.browser import NARROW, OF_LOOKS, WIDE, by_keyboard, chromium, faults, pages_of, sideways, visit
 from tests.seeded import TOKEN, seeded
+from tracescore.web.routes import ROUTES
 
 pytestmark = pytest.mark.server
 
@@ -45,7 +47,7 @@ def look(page: Page) -> Look:
     found = {"light": faults(page), "keyboard": by_keyboard(page)}
     page.emulate_media(color_scheme="dark")
     page.set_viewport_size({"width": NARROW, "height": 900})
-    found |= {"dark": faults(page), "narrow": sideways(page)}
+    found |= {"dark": faults(page, *OF_LOOKS), "narrow": sideways(page)}
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": WIDE, "height": 900})
     return found
@@ -53,6 +55,13 @@ def look(page: Page) -> Look:
 
 def of(looks: dict[str, Look], what: str) -> dict[str, list[str]]:
     return {address: found[what] for address, found in looks.items() if found.get(what)}
+
+
+def test_every_page_that_a_login_may_lead_to_is_looked_at(looks: dict[str, Look]) -> None:
+    paths = [urlsplit(address).path for address in looks]
+    assert not [
+        route.path for route in ROUTES if route.page and not any(route.match(path) is not None for path in paths)
+    ]
 
 
 def test_axe_finds_nothing_serious_on_any_page_in_light_colours(looks: dict[str, Look]) -> None:
