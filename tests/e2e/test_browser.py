@@ -12,7 +12,7 @@ from tests.browser import NARROW, OF_LOOKS, WIDE, by_keyboard, chromium, faults,
 from tests.seeded import TOKEN, seeded
 from tracescore.web.routes import ROUTES
 
-pytestmark = pytest.mark.server
+pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
 
 UNLINKED = ("/nowhere", "/?measure=beauty")
 """Pages that no link leads to: those of errors."""

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry
 from pydantic import TypeAdapter
 
 from tests import results
+from tests.gold_runs import runner, write_set
 from tests.results import NOW
 from tests.web_results import LEDGER, TRACE, ask, evaluations, result
 from tracescore.calibration.labelling import Labelling
@@ -53,10 +54,12 @@ async def whole(folder: Path, web: WebConfig = BARE) -> Pages:
     releases = Releases(registry, lambda: NOW)
     labels = Labelling(registry, LabelsConfig(path=str(folder / "labels"), ratio=1.0), "salt", lambda: NOW)
     labels.open()
+    gold = runner(write_set(folder / "faq.jsonl"), {"kind": "python", "callable": "tests.unit.test_web_gold:answer"})
+    await gold.run("hand")
     app = Pages(
         web, lambda: LEDGER, lambda: NOW, registry, AccessMetrics(registry),
         releases=releases, endpoints={}, target=lambda *_: 0.5, switch=content_switch, changes=watch,
-        labelling=labels, gold=lambda: {"name": "faq", "runs": []}, kept=Kept, live=len,
+        labelling=labels, gold=gold, kept=Kept, live=len,
     )  # fmt: skip
     items = (Item("claim", "a", "supported", "q", 1.0, 0), Item("claim", "b"))
     scored = (*evaluations(), Score("context_precision", 1.0, items=items, details={"useful": 1.0}))

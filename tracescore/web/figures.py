@@ -7,8 +7,10 @@ from typing import Any
 
 from pydantic_core import to_jsonable_python
 
+from tracescore.gold.view import view
 from tracescore.model import MEASURES, Measure
 from tracescore.web import compare, listing, shapes, shaping
+from tracescore.web import gold as gold_room
 from tracescore.web.api import CallRefused, watching
 from tracescore.web.finding import Repeated
 from tracescore.web.recent import Mean, means, scored
@@ -95,10 +97,11 @@ async def releases(visit: Visit) -> dict[str, Any]:
 
 
 async def gold(visit: Visit) -> Mapping[str, Any]:
-    """The gold set, its latest runs, and what changed against the run that is the reference."""
+    """The gold set, its latest runs, and every item of one of them against another."""
     if visit.shared.gold is None:
         raise CallRefused(409, "this process runs no gold set: gold.set is not set")
-    return to_jsonable_python(visit.shared.gold())  # type: ignore[no-any-return]
+    found = await view(visit.shared.gold, gold_room.chosen(visit.request.query))
+    return to_jsonable_python(found)  # type: ignore[no-any-return]
 
 
 async def drift(visit: Visit) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pydantic import TypeAdapter
 from tracescore import __version__
 from tracescore.config import UserRole
 from tracescore.drift.releases import WEEK
+from tracescore.gold.view import PINNED
 from tracescore.model import STATES
 from tracescore.net.asgi import Response
 from tracescore.web import api, choice, figures, shapes
@@ -56,6 +57,12 @@ _RELEASES = dict.fromkeys(("service", "environment", "before", "release"), _TEXT
     "hours": {"type": "integer", "minimum": 1, "maximum": WEEK}
 }
 _COUNT = {"count": {"type": "integer", "minimum": 1, "maximum": api.MOST_ANCHORS}}
+_NUMBER: Mapping[str, Any] = {"type": "integer", "minimum": 1}
+_RUNS: Mapping[str, Mapping[str, Any]] = {
+    "run": _NUMBER,
+    "against": {"oneOf": [_NUMBER, _TEXT | {"enum": [PINNED]}]},
+    "page": _NUMBER,
+}
 _ANY = dict[str, Any]
 
 CALLS = (
@@ -70,7 +77,7 @@ CALLS = (
     ApiCall("GET", "/drift", figures.drift, "What the detectors see in every service", shapes.DriftShape),
     ApiCall("POST", "/baseline", api.change_baseline, "Reset or pin what is normal, pause or resume detectors",
             shapes.DetectorCountShape, takes=shapes.ChangeShape, needs="operator"),
-    ApiCall("GET", "/gold", figures.gold, "The gold set, its runs, and what changed", _ANY),
+    ApiCall("GET", "/gold", figures.gold, "The gold set, its runs, and one run against another", _ANY, _RUNS),
     ApiCall("POST", "/gold/live", api.live, "How many answers of a gold run came in live traces",
             shapes.LiveShape, takes=shapes.AnswersShape),
     ApiCall("GET", "/labels", figures.labels, "All labels, and the sums of the other scores", list[_ANY]),
