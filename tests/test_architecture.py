@@ -44,7 +44,7 @@ STAGES: dict[str, set[str]] = {
         *("assembly", "embedder", "evaluators", "exporters", "gold", "interactions", "judge", "otlp"),
         *("redaction", "sampling", "spool"),
     },
-    "web": {"calibration", "drift", "exporters", "gold", "pipeline", "spool"},
+    "web": {"__init__", "calibration", "drift", "exporters", "gold", "pipeline", "spool"},
     "scoring": {"datasets", "evaluators", "judge", "pipeline", "redaction"},
     "testing": {"scoring"},
     "demo": {"service"},
