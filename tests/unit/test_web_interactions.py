@@ -7,15 +7,18 @@ import io
 import json
 import logging
 import re
+import time
 from html import unescape
 from typing import Any
 from urllib.parse import urlencode
 
 import anyio
+import anyio.lowlevel
 import httpx2
 import pytest
 
 from tests import results
+from tests.benchmarks.page import results as results_for_the_page
 from tests.results import NOW
 from tests.web_results import SPAN, TRACE, Reply, ask, pages, result
 from tracescore.config import WebConfig
@@ -121,6 +124,33 @@ async def test_scores_below_their_target_are_marked_and_what_has_none_says_why()
     body = (await ask(await filled(kept), "/interactions")).body
     assert '<span class="number low">0.40</span>' in body
     assert 'title="no passages found to compare the answer with">no contexts</span>' in body
+
+
+async def test_others_have_their_turn_while_a_long_list_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between any two interactions, where each takes longer than a slice."""
+    monkeypatch.setattr("tracescore.runtime.SLICE", 0.0)
+    app, turns, over = await filled(*MANY), 0, False
+
+    async def others() -> None:
+        nonlocal turns
+        while not over:
+            turns += 1
+            await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(others)
+        await ask(app, "/interactions", "q=question&group=question")
+        over = True
+    assert turns >= 3 * len(MANY)  # searching, grouping, and what there is to choose
+
+
+async def test_a_page_of_ten_thousand_interactions_takes_less_than_300_milliseconds() -> None:
+    """Of the processor, so that a busy machine does not count; twice that is allowed."""
+    app = await filled(*results_for_the_page(10_000, 100), keep=10_000)
+    for query in ("", "q=refund", "sort=faithfulness&page=100"):
+        began = time.process_time()
+        assert (await ask(app, "/interactions", query)).status == 200
+        assert time.process_time() - began < 0.6, query
 
 
 # ---------------------------------------------------------------- files

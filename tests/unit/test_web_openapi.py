@@ -232,3 +232,10 @@ async def test_half_a_surrogate_pair_of_a_judge_spoils_no_answer(tmp_path: Path)
     answer = json.loads((await ask(app, f"/api/v1/interactions/{9:032x}")).body)
     assert answer[0]["evaluations"][0]["items"][0]["text"] == "?"
     assert api.HEADER == "x-tracescore"
+
+
+async def test_the_docs_name_every_call_and_no_other() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "page.md").read_text()
+    named = set(re.findall(r"`(GET|POST) (/api/v1/[^`]*)`", page))
+    calls = {(call.method, f"{openapi.ROOT}{call.path}".replace("{trace}", "{trace_id}")) for call in openapi.CALLS}
+    assert named == calls

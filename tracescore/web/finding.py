@@ -7,7 +7,6 @@ take longer than the event loop may wait.
 from __future__ import annotations
 
 import math
-import statistics
 from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -103,7 +102,9 @@ def _spread(members: Iterable[Result], measure: Measure) -> Spread | None:
     values = [score for score, _ in known]
     total = math.fsum(weight for _, weight in known)
     mean = math.fsum(score * weight for score, weight in known) / total
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
+    middle = math.fsum(values) / len(values)
+    squares = math.fsum((value - middle) ** 2 for value in values)
+    deviation = math.sqrt(squares / (len(values) - 1)) if len(values) > 1 else 0.0
     return Spread(min(max(mean, min(values)), max(values)), min(values), max(values), deviation, len(values))
 
 
