@@ -187,6 +187,7 @@ class Interaction:
     weight: float = 1.0
     rule: str = "default"
     rankings: tuple[tuple[int, ...], ...] = ()
+    documents: tuple[str, ...] = ()  # the id or URI of each context ("" for one without); empty where none has any
 
     @property
     def key(self) -> str:
@@ -201,7 +202,6 @@ class Interaction:
 
 
 # ---------------------------------------------------------------- evaluations
-
 Measure = Literal[
     "answer_relevancy", "completeness", "faithfulness", "context_precision", "context_recall", "answer_correctness"
 ]
@@ -269,6 +269,7 @@ class Item:
     quote: str = ""
     credit: float | None = None
     passage: int | None = None
+    document: str = ""  # id or URI of that passage
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,6 +60,7 @@ class Redactor:
             reference=None if of.reference is None else self.text(of.reference),
             required=tuple(map(self.text, of.required)),
             contexts=tuple(map(self.text, of.contexts)),
+            documents=tuple(map(self.text, of.documents)),
             history=tuple(replace(message, text=self.text(message.text)) for message in of.history),
             conversation_id=self.text(of.conversation_id),
             slices={key: self.text(value) for key, value in of.slices.items()},

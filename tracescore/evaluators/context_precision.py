@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tracescore import formulas
+from tracescore.evaluators.grounding import document_of
 from tracescore.judge.operations import Session, Verdict
 from tracescore.model import Evaluation, Interaction, Item, Measure, Score, Unscored
 
@@ -32,10 +33,12 @@ class ContextPrecision:
         verdicts = dict(zip(places, await session.usefulness(passages, *told), strict=True))
         rankings = interaction.rankings or (tuple(places),)
         kept = [[place for place in ranking if place in verdicts] for ranking in rankings]
-        return self._of(verdicts, [ranking for ranking in kept if ranking])
+        items = tuple(_item(place, verdict, interaction) for place, verdict in verdicts.items())
+        return self._of(verdicts, [ranking for ranking in kept if ranking], items)
 
-    def _of(self, verdicts: dict[int, Verdict | None], rankings: list[list[int]]) -> Evaluation:
-        items = tuple(_item(place, verdict) for place, verdict in verdicts.items())
+    def _of(
+        self, verdicts: dict[int, Verdict | None], rankings: list[list[int]], items: tuple[Item, ...]
+    ) -> Evaluation:
         useful = {place: bool(verdict and verdict.credit) for place, verdict in verdicts.items()}
         missing = [place for place, verdict in verdicts.items() if verdict is None]
         lo = _mean_precision(useful, rankings)
@@ -52,8 +55,8 @@ def _mean_precision(useful: dict[int, bool], rankings: list[list[int]]) -> float
     return math.fsum(found) / len(found)
 
 
-def _item(place: int, verdict: Verdict | None) -> Item:
-    name = f"passage {place + 1}"
+def _item(place: int, verdict: Verdict | None, interaction: Interaction) -> Item:
+    name, document = f"passage {place + 1}", document_of(place, interaction)
     if verdict is None:
-        return Item("passage", name, passage=place)
-    return Item("passage", name, verdict.value, verdict.quote, verdict.credit, place)
+        return Item("passage", name, passage=place, document=document)
+    return Item("passage", name, verdict.value, verdict.quote, verdict.credit, place, document)

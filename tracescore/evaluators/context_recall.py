@@ -28,7 +28,7 @@ class ContextRecall:
             return Unscored(self.measure, "no_reference_claims")
         contexts = [context for context in interaction.contexts if context.strip()]
         verdicts = await session.verify(claims, contexts, Vocabulary.SUPPORT, question)
-        items = grounded("reference_claim", claims, verdicts, interaction.contexts)
+        items = grounded("reference_claim", claims, verdicts, interaction)
         if (unscored := incomplete(self.measure, items, "claims")) is not None:
             return unscored
         count = len(items)

@@ -43,7 +43,7 @@ class Faithfulness:
         if not claims:
             return Unscored(self.measure, "no_claims")
         verdicts = await session.verify(claims, contexts, Vocabulary.SUPPORT, question)
-        items = grounded("claim", claims, verdicts, interaction.contexts)
+        items = grounded("claim", claims, verdicts, interaction)
         windows = len({verdict.window for verdict in verdicts if verdict})
         return self._of(items, {"windows": windows, "uncovered": claims.uncovered})
 

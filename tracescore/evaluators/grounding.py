@@ -3,27 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from tracescore.judge.operations import Verdict
 from tracescore.judge.quotes import Quotable
-from tracescore.model import Item
+from tracescore.model import Interaction, Item
 
 
 def grounded(
     kind: Literal["claim", "reference_claim"],
     claims: Sequence[str],
     verdicts: Sequence[Verdict | None],
-    contexts: Sequence[str],
+    interaction: Interaction,
 ) -> tuple[Item, ...]:
     """An item for each claim with its verdict, and for a quote the passage it stands in; one verdict per claim."""
-    grounds = Grounds(contexts)
-    return tuple(
-        Item(kind, claim, verdict.value, verdict.quote, verdict.credit, grounds.holding(verdict.quote))
-        if verdict
-        else Item(kind, claim)
-        for claim, verdict in zip(claims, verdicts, strict=True)
-    )
+    items, grounds = [], Grounds(interaction.contexts)
+    for claim, verdict in zip(claims, verdicts, strict=True):
+        place = grounds.holding(verdict.quote) if verdict else None
+        known = Item(kind, claim, verdict.value, verdict.quote, verdict.credit) if verdict else Item(kind, claim)
+        items.append(replace(known, passage=place, document=document_of(place, interaction)))
+    return tuple(items)
+
+
+def document_of(place: int | None, interaction: Interaction) -> str:
+    """The id or URI of the passage at that place; empty where there is none."""
+    return interaction.documents[place] if place is not None and interaction.documents else ""
 
 
 class Grounds:

@@ -119,7 +119,8 @@ def _from_tools(group: Group) -> Contexts:
     found = [result for result in results if result is not None] or _from_tool_messages(group) or _from_state(group)
     passages = tuple(text for one in found for text in one.texts)
     flaw = values.worst(one.flaw for one in found)
-    return Contexts(passages, "tool", flaw, found=found[0].found) if found else Contexts()
+    ids = {text: identity for one in reversed(found) for text, identity in one.ids.items()}
+    return Contexts(passages, "tool", flaw, found=found[0].found, ids=ids) if found else Contexts()
 
 
 def _tool_result(node: Node) -> Contexts | None:
@@ -127,7 +128,7 @@ def _tool_result(node: Node) -> Contexts | None:
     for piece in node.read("tool_result"):
         found = _search_results(_results(name, piece.value))
         if found.texts or found.flaw:
-            return Contexts(found.texts, "tool", found.flaw, found=Found(node.name, piece.key))
+            return Contexts(found.texts, "tool", found.flaw, found=Found(node.name, piece.key), ids=found.ids)
     return None
 
 
@@ -137,7 +138,7 @@ def _from_tool_messages(group: Group) -> list[Contexts]:
     found = _search_results(messages.results_after(sent, messages.last_user(sent) or 0))
     if model is None or not (found.texts or found.flaw):
         return []
-    return [Contexts(found.texts, "tool", found.flaw, found=Found(model.name, "tool messages"))]
+    return [Contexts(found.texts, "tool", found.flaw, found=Found(model.name, "tool messages"), ids=found.ids)]
 
 
 def _from_state(group: Group) -> list[Contexts]:
@@ -149,7 +150,7 @@ def _from_state(group: Group) -> list[Contexts]:
                 continue
             found = _search_results(messages.results_after(turns, messages.last_user(turns) or 0))
             if found.texts or found.flaw:
-                return [Contexts(found.texts, "tool", found.flaw, found=Found(node.name, piece.key))]
+                return [Contexts(found.texts, "tool", found.flaw, found=Found(node.name, piece.key), ids=found.ids)]
     return []
 
 
@@ -171,7 +172,8 @@ def _search_results(results: Sequence[messages.ToolResult]) -> documents.Passage
         read_list = documents.passages if _SEARCHES.search(result.name) else documents.documents
         found.append(read_list(result.result) or documents.Passages(()))
     texts = tuple(text for one in found for text in one.texts)
-    return documents.Passages(texts, values.worst(one.flaw for one in found))
+    ids = {text: identity for one in reversed(found) for text, identity in one.ids.items()}
+    return documents.Passages(texts, values.worst(one.flaw for one in found), ids=ids)
 
 
 def _from_prompt(group: Group) -> Iterator[Contexts]:
@@ -183,7 +185,7 @@ def _from_prompt(group: Group) -> Iterator[Contexts]:
         evidence = prompt.evidence_in(calls.with_instructions(model, sent.turns))
         listed = documents.documents(evidence[0]) if len(evidence) == 1 else None
         found = listed.texts if listed else ("\n\n".join(evidence),) if evidence else ()
-        yield Contexts(found, "prompt", found=Found(model.name, sent.key))
+        yield Contexts(found, "prompt", found=Found(model.name, sent.key), ids=listed.ids if listed else {})
 
 
 def _beside_question(_group: Group, question: fields.Field) -> Iterator[Contexts]:

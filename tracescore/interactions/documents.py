@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from tracescore.interactions import plausibility, reprs, values
@@ -32,13 +33,16 @@ CONTAINERS = (
 _HOLDERS = ("inputs", "kwargs", "args", *CONTAINERS)
 FINDS = re.compile(r"retriev|search|look_?up|fetch|find_?(?:docs|documents|passages|context)", re.IGNORECASE)
 """In the name of a function that looks something up."""
-IDS = ("id", "id_", "document_id", "doc_id", "documentId", "chunk_id")
+IDS = ("id", "id_", "document_id", "doc_id", "documentId", "node_id", "chunk_id")
 """Where the id of a document stands."""
+_PLACES = ("uri", "url", "source", "file_path", "file_name")
+"""What names a document that has no id."""
 _ID_LENGTH = 200
 _PASSAGE_LENGTH = 40
 """Shorter texts in a list are labels, tokens or sub-questions rather than passages."""
 _TEXTS = ("page_content", "content", "text", "document", "passage", "chunk", "body", "snippet")
 _TEXT_HOLDERS = ("node", "text_resource", "document", "kwargs", "metadata", "payload", "entity", "fields", "data")
+_ID_HOLDERS = ("node", "document", "kwargs", "metadata", "meta", "meta_data", "payload", "location", "s3Location")
 _FULL_LENGTH = frozenset(
     ("id", "id_", "score", "metadata", "meta_data", "meta", "page_content", "embedding", "node", "doc_id", "similarity")
 )
@@ -51,11 +55,15 @@ _KNOWN = frozenset((*_TEXTS, "question", "query", "input", "answer", "response",
 
 
 class Passages(NamedTuple):
-    """Texts in the order recorded. `flaw` tells of masked or cut ones, `bare` that only ids or scores were recorded."""
+    """Texts in the order recorded. `flaw` tells of masked or cut ones, `bare` that only ids or scores were recorded.
+
+    `ids` names the documents of texts that have an id or a URI.
+    """
 
     texts: tuple[str, ...]
     flaw: values.Flaw = ""
     bare: bool = False
+    ids: Mapping[str, str] = {}
 
 
 def passages(value: Any) -> Passages | None:
@@ -64,7 +72,7 @@ def passages(value: Any) -> Passages | None:
     found = _collect(parsed.data, 4)
     if found is None or not parsed.flaw:
         return Passages((), parsed.flaw) if found is None and parsed.flaw else found
-    return Passages(found.texts, found.flaw or parsed.flaw, found.bare)
+    return found._replace(flaw=found.flaw or parsed.flaw)
 
 
 def documents(value: Any) -> Passages | None:
@@ -123,9 +131,28 @@ def entries(value: Any) -> list[tuple[str, str]]:
     for item in listed:
         text = text_of(item)
         if text is not None:
-            known = item if isinstance(item, dict) else {}
-            found.append((next((str(known[key]) for key in IDS if known.get(key) is not None), ""), text))
+            found.append((_first(item, IDS), text))
     return found
+
+
+def _first(item: Any, keys: tuple[str, ...]) -> str:
+    """What stands under the first of the keys that holds a name; empty where none does."""
+    held = (item.get(key) for key in keys) if isinstance(item, dict) else ()
+    return next((str(each) for each in held if isinstance(each, str | int) and not isinstance(each, bool)), "")
+
+
+def id_of(item: Any) -> str:
+    """The id of one document or else the URI of its source, with at most 200 characters; empty where neither is."""
+    return " ".join((_named(item, IDS, 3) or _named(item, _PLACES, 3)).split())[:_ID_LENGTH]
+
+
+def _named(item: Any, keys: tuple[str, ...], depth: int) -> str:
+    if not isinstance(item, dict):
+        return ""
+    if found := _first(item, keys):
+        return found
+    held = (values.data(item[key]) for key in _ID_HOLDERS if depth and item.get(key))
+    return next((found for each in held if (found := _named(each, keys, depth - 1))), "")
 
 
 def text_of(item: Any, depth: int = 4) -> str | None:
@@ -228,4 +255,5 @@ def _from_list(items: list[Any], depth: int) -> Passages | None:
     kept = [text for text in texts if text is not None and not values.redacted(text)]
     flaw: values.Flaw = "redacted" if len(kept) + texts.count(None) < len(texts) else ""
     told = tuple(text for text in kept if text.strip())
-    return Passages(told, flaw, bare=len(told) < len(texts))
+    ids = {text: found for text, item in zip(texts, items, strict=True) if text is not None and (found := id_of(item))}
+    return Passages(told, flaw, bare=len(told) < len(texts), ids=ids)

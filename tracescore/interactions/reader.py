@@ -81,6 +81,7 @@ def _interaction(trace: Trace, group: Group, settings: InteractionsConfig, keep:
         found=dict(_places(question, answer, evidence)),
         attributes=_kept(root, keep),
         rankings=evidence.rankings,
+        documents=evidence.documents,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tracescore.interactions import documents, values
@@ -25,6 +25,13 @@ class Contexts(NamedTuple):
     found: Found | None = None
     rankings: tuple[tuple[int, ...], ...] = ()
     """Where several retrievals listed them: the places in `texts` of what each found, the best first."""
+    ids: Mapping[str, str] = {}
+    """Text -> id or URI of its document, where that was recorded."""
+
+    @property
+    def documents(self) -> tuple[str, ...]:
+        """The id or URI of each text; empty where there is none at all."""
+        return tuple(self.ids.get(text, "") for text in self.texts) if self.ids else ()
 
 
 def listed(node: Node, piece: Piece, found: documents.Passages | None, source: ContextSource) -> Contexts:
@@ -32,7 +39,7 @@ def listed(node: Node, piece: Piece, found: documents.Passages | None, source: C
     found = found or documents.Passages(())
     partial = (found.bare and bool(found.texts)) or _fewer(node, found) or _shortened(node, found)
     flaw = found.flaw or ("truncated" if _cut(node, found) else "")
-    return Contexts(found.texts, source, flaw, partial, Found(node.name, piece.key))
+    return Contexts(found.texts, source, flaw, partial, Found(node.name, piece.key), ids=found.ids)
 
 
 def _cut(node: Node, found: documents.Passages) -> bool:
@@ -104,6 +111,7 @@ def _united(outer: Sequence[Node], lists: dict[int, Contexts]) -> Contexts:
         any(found.partial for found in chosen),
         chosen[0].found,
         _rankings(chosen, texts) if len(chosen) > 1 and not repeats else (),
+        {text: identity for found in reversed(chosen) for text, identity in found.ids.items()},
     )
 
 
@@ -139,7 +147,8 @@ def _ranked(reranker: Node, before: Sequence[Node]) -> Contexts | None:
         known.update(enumerate(text for _, text in given))
         kept = [known[rank] for rank in ranking if rank in known]
         if len(kept) == len(ranking):
-            return Contexts(tuple(kept), "retrieval", found=Found(reranker.name, piece.key))
+            ids = {text: identity for identity, text in reversed(given) if identity}
+            return Contexts(tuple(kept), "retrieval", found=Found(reranker.name, piece.key), ids=ids)
     return None
 
 

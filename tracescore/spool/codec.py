@@ -42,7 +42,14 @@ def decode_envelope(text: bytes) -> Envelope:
 def brief(result: Result) -> Result:
     """The result without any text of users: what windows and counters need."""
     interaction = replace(
-        result.interaction, question=None, answer=None, contexts=(), history=(), reference=None, found={}
+        result.interaction,
+        question=None,
+        answer=None,
+        contexts=(),
+        documents=(),
+        history=(),
+        reference=None,
+        found={},
     )
     evaluations = tuple(replace(each, items=()) for each in result.evaluations)
     return replace(result, interaction=interaction, evaluations=evaluations)

@@ -32,9 +32,13 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class PassageView:
-    """A passage with the quoted words marked; `quoted_by` are the claims, `useful` the verdict of context precision."""
+    """A passage with the quoted words marked, and the id or URI of its `document` where that is known.
+
+    `quoted_by` are the claims, `useful` the verdict of context precision.
+    """
 
     number: int
+    document: str
     start: str
     text: Markup
     quoted_by: Sequence[Claim]
@@ -93,16 +97,18 @@ def _passages(result: Result, claims: Sequence[Claim]) -> list[PassageView]:
     of = defaultdict[int | None, list[Claim]](list)
     for claim in claims:
         of[claim.item.passage].append(claim)
+    told = result.interaction
+    documents = told.documents or ("",) * len(told.contexts)
     return [
-        _passage(number, text, of[number], useful.get(number, ""))
-        for number, text in enumerate(result.interaction.contexts)
+        _passage(number, document, text, of[number], useful.get(number, ""))
+        for number, (document, text) in enumerate(zip(documents, told.contexts, strict=True))
     ]
 
 
-def _passage(number: int, text: str, claims: Sequence[Claim], useful: str) -> PassageView:
+def _passage(number: int, document: str, text: str, claims: Sequence[Claim], useful: str) -> PassageView:
     places = quotes_in(text, [claim.item.quote for claim in claims])
     marks = [_mark(claim, place) for claim, found in zip(claims, places, strict=True) for place in found]
-    return PassageView(number + 1, text[:110], marked(text, marks), claims, useful)
+    return PassageView(number + 1, document, text[:110], marked(text, marks), claims, useful)
 
 
 # ---------------------------------------------------------------- where else it can be opened

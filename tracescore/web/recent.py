@@ -62,6 +62,7 @@ def shorten(result: Result) -> RecentResult:
     interaction = replace(
         interaction,
         contexts=tuple(budget.cut(context) for context in told.contexts[:MOST_TEXTS]),
+        documents=told.documents[:MOST_TEXTS],
         history=tuple(replace(turn, text=budget.cut(turn.text)) for turn in told.history[-MOST_TEXTS:]),
     )
     left_out = max(0, len(told.contexts) - MOST_TEXTS)

@@ -11,7 +11,10 @@ from typing_extensions import TypedDict
 
 
 class ItemShape(TypedDict):
-    """What a score is made of. `passage` counts from 0, `credit` is a cosine or what the verdict counts."""
+    """What a score is made of. `passage` counts from 0, `document` is the id or URI of that passage.
+
+    `credit` is a cosine or what the verdict counts.
+    """
 
     kind: str
     text: str
@@ -19,6 +22,7 @@ class ItemShape(TypedDict):
     quote: str
     credit: float | None
     passage: int | None
+    document: str
 
 
 class TurnShape(TypedDict):

@@ -82,6 +82,7 @@ def _item(of: Item) -> ItemShape:
         "quote": of.quote,
         "credit": of.credit,
         "passage": of.passage,
+        "document": of.document,
     }
 
 

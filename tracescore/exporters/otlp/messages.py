@@ -96,10 +96,14 @@ def logs_request(records: Iterable[LogRecord]) -> ExportLogsServiceRequest:
 
 def explanation(items: Sequence[Item]) -> str:
     """What a score is made of, a line each: the verdict, the text and the words that show it."""
-    lines = (
-        f"{item.verdict or item.kind}: {item.text}" + (f' - "{item.quote}"' if item.quote else "") for item in items
-    )
-    return "\n".join(lines)[:_MAX_EXPLANATION]
+    return "\n".join(map(_line, items))[:_MAX_EXPLANATION]
+
+
+def _line(item: Item) -> str:
+    quote = f' - "{item.quote}"' if item.quote else ""
+    named = "" if item.passage is None or item.kind == "passage" else f"passage {item.passage + 1}"
+    where = ": ".join(filter(None, (named, item.document)))
+    return f"{item.verdict or item.kind}: {item.text}{quote}{f' ({where})' if where else ''}"
 
 
 def _span_id(result: Result) -> bytes:

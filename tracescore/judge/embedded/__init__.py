@@ -22,6 +22,7 @@ from tracescore.judge.embedded.grading import Coefficients, load
 from tracescore.judge.embedded.parts import required_parts
 from tracescore.judge.embedded.questions import pseudo_questions
 from tracescore.judge.embedded.relevancy import relevance
+from tracescore.judge.embedded.sentences import clauses
 from tracescore.judge.embedded.steps import Steps, advance
 from tracescore.judge.embedded.verdicts import verdicts
 from tracescore.judge.epoch import Epochs
@@ -59,7 +60,7 @@ RULES = 3
 _MOST_CLAIMS, _MOST_PARTS = 1_000, 100
 """Claims are held against every sentence of the evidence, and parts against each other as well."""
 USEFUL = 0.5
-"""Credit of one thing that is needed from which a passage counts as useful: average precision knows no degrees."""
+"""Credit from which a passage counts as useful: average precision knows no degrees. It is not fitted."""
 _BLANKS = re.compile(r"\s{4,}")
 _MARKS = re.compile(r"([^\w\s])\1{3,}")
 
@@ -81,11 +82,9 @@ def _few(found: tuple[str, ...], most: int, what: str) -> tuple[str, ...]:
     return found
 
 
-def _useful(found: Sequence[Verdict | None]) -> Verdict:
-    """The verdict on a passage from what it says about each thing that is needed."""
-    best = max((verdict for verdict in found if verdict), key=lambda verdict: verdict.credit)
-    useful = best.credit >= USEFUL
-    return Verdict("useful" if useful else "not_useful", best.quote if useful else "")
+def _useful(credit: float, quote: str) -> Verdict:
+    """The verdict on a passage from the best that it says about anything that is needed."""
+    return Verdict("useful", quote) if credit >= USEFUL else Verdict("not_useful")
 
 
 class EmbeddedJudge:
@@ -194,15 +193,21 @@ class EmbeddedSession:
     async def usefulness(
         self, passages: Sequence[str], question: str, answer: str, reference: str = ""
     ) -> tuple[Verdict | None, ...]:
-        """Useful is what covers a part of the question, or supports a claim of the reference where there is one."""
+        """Useful is what deals with the question, or says a clause of the reference where there is one.
+
+        A clause, as one sentence of a reference may stand over several passages.
+        """
         del answer
-        vocabulary = Vocabulary.SUPPORT if reference else Vocabulary.COVERAGE
-        needed: Sequence[str] = (
-            await self.claims(question, reference) if reference else (await self.required_parts(question, ())).parts
-        )
+        if not reference:
+            dealt = [await self.relevance(question, passage) for passage in passages]
+            return tuple(_useful(found.credit, found.quote) for found in dealt)
+        told = (clause for claim in await self.claims(question, reference) for clause in clauses(claim))
+        needed = _few(tuple(dict.fromkeys(told)), _MOST_CLAIMS, "clauses")
         if not needed:
             return tuple(None for _ in passages)
-        return tuple([_useful(await self.verify(needed, [each], vocabulary, question)) for each in passages])
+        found = [await self.verify(needed, [passage], Vocabulary.RECALL, question) for passage in passages]
+        best = [max(filter(None, each), key=lambda verdict: verdict.credit) for each in found]
+        return tuple(_useful(verdict.credit, verdict.quote) for verdict in best)
 
     async def _in_steps(self, steps: Steps[T]) -> T:
         """Others have their turn between two steps; whoever is cancelled takes no further one."""

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterator
 
 from tracescore.judge.embedded import lexicon
+from tracescore.judge.embedded.terms import words
 from tracescore.judge.sentences import MARKER, split
 
 _CITATION = re.compile(r"\s*(?:\[\^?\d{1,3}\^?\]|【[^】]{1,12}】)")
@@ -80,6 +81,47 @@ def without_reply(sentence: str) -> str:
 def plain(sentence: str) -> str:
     """A sentence without citation marks and emphasis."""
     return _EMPHASIS.sub(r"\2", _CITATION.sub("", sentence)).strip()
+
+
+_CLAUSE = re.compile(
+    r"(?i)\s*[,;:–—]\s+|\s+(?=(?:and|or|but|while|which|who|because|although|when|if|unless|until|after|before|once|"
+    r"where|so|und|oder|aber|wenn|et|ou|mais|si|y|o|pero|e|en)\s)"
+)
+_PHRASE = re.compile(rf"(?i)\s+(?={lexicon.any_of(lexicon.words('prepositions'))}\s)")
+_CLAUSE_WORDS = 3
+"""Content words of a clause that says something by itself; what has fewer goes with its neighbour."""
+_LONG = 8
+"""Content words of a clause that is halved: it may stand over two passages without a joint that shows where."""
+
+
+def clauses(sentence: str) -> list[str]:
+    """The clauses of a sentence, verbatim, a long one in halves; each has enough words to be looked for by itself."""
+    return [half for clause in _parted(sentence, _CLAUSE) for half in _halves(clause)]
+
+
+def _halves(clause: str) -> list[str]:
+    """A long clause in two, before the phrase that begins nearest its middle."""
+    cuts = [cut.end() for cut in _PHRASE.finditer(clause)] if _weight(clause) >= _LONG else []
+    cuts = [at for at in cuts if min(_weight(clause[:at]), _weight(clause[at:])) >= _CLAUSE_WORDS]
+    if not cuts:
+        return [clause]
+    middle = min(cuts, key=lambda at: abs(_weight(clause[:at]) - _weight(clause[at:])))
+    return [clause[:middle].strip(), clause[middle:]]
+
+
+def _parted(sentence: str, joint: re.Pattern[str]) -> list[str]:
+    """The pieces between joints, each with its lighter neighbours."""
+    cuts = [cut.end() for cut in joint.finditer(sentence)]
+    found, start = list[str](), 0
+    for at in cuts:
+        if min(_weight(sentence[start:at]), _weight(sentence[at:])) >= _CLAUSE_WORDS:
+            found.append(sentence[start:at].strip(" ,;:–—"))
+            start = at
+    return [*found, sentence[start:].strip()]
+
+
+def _weight(text: str) -> int:
+    return sum(not word.is_function for word in words(text))
 
 
 def key(text: str) -> str:
