@@ -236,7 +236,6 @@ FailReason = Literal[
     "internal_error",
 ]
 """It was tried and gave no number: outcome `unscored`."""
-
 ShedReason = Literal["queue_full", "shutdown", "erased"]
 """It was never tried: outcome `shed`."""
 
