@@ -15,6 +15,11 @@ from tracescore.config.file import load, parse
 from tracescore.config.types import Secret, Section, host_port, is_loopback
 from tracescore.errors import ConfigError, UsageError
 
+A_LINK = "a URL that begins with http:// or https:// expected, such as http://jaeger/trace/{trace_id}"
+LINK_HOST = "a URL with the name of its host expected; what is filled in stands after it"
+FILLED_IN = "{trace_id}, {span_id}, {start}, {end}"
+BRACES = "write other braces as %7B and %7D"
+
 BAD: dict[str, tuple[str, list[str]]] = {
     "a value out of range": (
         "sampling:\n  ratio: 5\n",
@@ -214,6 +219,34 @@ BAD: dict[str, tuple[str, list[str]]] = {
                 "send that header; or insecure: true, where the proxy alone does"
             )
         ],
+    ),
+    "a link that is a script": (
+        "web:\n  trace_links:\n    J: \"javascript:alert('{trace_id}')\"\n",
+        [f"f.yaml:3: web.trace_links.J: {A_LINK}; got \"javascript:alert('{{trace_id}}')\""],
+    ),
+    "a link to nowhere": (
+        'web:\n  trace_links:\n    J: "/trace/{trace_id}"\n',
+        [f"f.yaml:3: web.trace_links.J: {A_LINK}; got '/trace/{{trace_id}}'"],
+    ),
+    "a link with a blank": (
+        'web:\n  trace_links:\n    J: "https://j/{trace_id} x"\n',
+        [f"f.yaml:3: web.trace_links.J: {A_LINK}; got 'https://j/{{trace_id}} x'"],
+    ),
+    "a link with an unknown part": (
+        'web:\n  trace_links:\n    J: "https://j/{trace}"\n',
+        [f"f.yaml:3: web.trace_links.J: {{trace}} is none of {FILLED_IN}; {BRACES}; got 'https://j/{{trace}}'"],
+    ),
+    "a link with half a brace": (
+        'web:\n  trace_links:\n    J: "https://j/{trace_id"\n',
+        [f"f.yaml:3: web.trace_links.J: {FILLED_IN} expected between braces; {BRACES}; got 'https://j/{{trace_id'"],
+    ),
+    "a link whose host is filled in": (
+        'web:\n  trace_links:\n    J: "https://{trace_id}.example/"\n',
+        [f"f.yaml:3: web.trace_links.J: {LINK_HOST}; got 'https://{{trace_id}}.example/'"],
+    ),
+    "a link without a host": (
+        'web:\n  trace_links:\n    J: "https:///{trace_id}"\n',
+        [f"f.yaml:3: web.trace_links.J: {LINK_HOST}; got 'https:///{{trace_id}}'"],
     ),
     "a user whom nobody could recognise": (
         "web:\n  users:\n    - {name: ann}\n",
