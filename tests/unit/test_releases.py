@@ -225,7 +225,7 @@ async def test_the_page_shows_the_answer_and_any_two_can_be_chosen() -> None:
     assert "of this process" in overview
     assert "worse" in overview
     page = (await ask(app, "/releases", query="service=shop&before=1&release=2")).body
-    assert "<bdi>2</bdi> less <bdi>1</bdi>" in page
+    assert "<bdi>2</bdi> shows no difference from <bdi>1</bdi>" in page
     assert "no difference seen" in page
     answered = json.loads(
         (await ask(app, "/api/v1/releases", query="service=shop&environment=production&hours=24")).body

@@ -8,8 +8,10 @@ from urllib.parse import parse_qs, urlencode
 
 from tracescore.drift.family import Population
 from tracescore.drift.releases import WEEK, Releases
-from tracescore.drift.report import of_process, population_of
+from tracescore.drift.report import HOUR, of_process, population_of
 from tracescore.net.asgi import Response
+from tracescore.runtime import in_slices
+from tracescore.web import pairs
 from tracescore.web.messages import only_known
 from tracescore.web.visit import Visit
 
@@ -46,13 +48,30 @@ def chosen(releases: Releases, query: str) -> dict[str, Any]:
 
 async def show(visit: Visit) -> Response:
     """The page on which any two releases of a service are compared; without a service, of one that has two."""
-    releases, query = visit.shared.releases, visit.request.query
+    shared, query = visit.shared, visit.request.query
+    known = shared.releases.services()
     if not query:
-        known = sorted(releases.services(), key=lambda each: len(releases.use(each).known) < 2)
         if not known:
             return visit.message(200, "Nothing to compare yet", "No answer of any service has been scored.")
-        query = link(known[0]).partition("?")[2]
+        query = link(max(known, key=lambda each: _telling(shared.releases, each))).partition("?")[2]
     try:
-        return visit.page("releases.html", **chosen(releases, query))
+        found = chosen(shared.releases, query)
     except ValueError as error:
         return visit.message(400, "This cannot be shown", f"{error}.")
+    paired = None
+    if found["before"]:
+        of, since = (found["service"], found["environment"]), shared.clock() - found["hours"] * HOUR
+        results = shared.recent.results()
+        paired = await in_slices(pairs.pair(results, of, found["before"], found["release"], since))
+    names = [name for name, _ in known]
+    services = [
+        {"name": " ".join(each) if names.count(each[0]) > 1 else each[0], "link": link(each), "of": each}
+        for each in known
+    ]
+    return visit.page("releases.html", **found, paired=paired, moved=pairs.MOVED, services=services)
+
+
+def _telling(releases: Releases, population: Population) -> tuple[bool, int]:
+    """How much there is to compare: two releases, and many answers."""
+    known = releases.use(population).known
+    return len(known) > 1, sum(use.answers for use in known.values())
