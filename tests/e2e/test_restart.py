@@ -18,6 +18,8 @@ from tests.openai_server import MODEL, OpenAIServer, Reply, by, sensible
 from tests.otlp_sink import otlp_sink
 from tests.running import FREE_PORTS, Running, serving
 from tests.sample_app import GOOD, Asked, answer, provider
+from tracescore.cli import page_client
+from tracescore.config import WebConfig
 
 MEASURES = ("answer_relevancy", "completeness", "faithfulness")
 SCORED = "tracescore_evaluations_total"
@@ -101,6 +103,27 @@ def test_a_budget_that_is_spent_stays_spent(tmp_path: Path, judge: OpenAIServer)
         ask(service, 1)
         service.wait_value(9, SCORED, outcome="skipped", reason="budget")
         assert service.value(SCORED, outcome="scored") == 3
+
+
+def test_what_a_person_changed_is_there_after_a_kill_right_behind_the_answer(
+    tmp_path: Path, judge: OpenAIServer
+) -> None:
+    config = settings(judge, tmp_path)
+    paused, reference = "tracescore_drift_paused", "tracescore_drift_reference_ratio"
+
+    def change(service: Running, **asked: str | float) -> None:
+        page_client.ask(WebConfig(), f"http://{service.addresses['page']}", "/api/baseline", {"service": "shop"} | asked)
+        service.process.kill()
+
+    with serving(tmp_path, config) as service:
+        ask(service, 1)
+        service.wait_value(3, SCORED, outcome="scored")
+        change(service, action="pause", until="2h", why="a new prompt")
+    with serving(tmp_path, config) as service:
+        assert service.value(paused, service_name="shop") == 1
+        change(service, action="pin", detector="completeness", at=0.7)
+    with serving(tmp_path, config) as service:
+        assert service.value(reference, detector="completeness", against="baseline") == 0.7
 
 
 def test_a_trace_that_is_begun_by_one_process_is_completed_by_the_next(tmp_path: Path, judge: OpenAIServer) -> None:

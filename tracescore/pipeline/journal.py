@@ -5,7 +5,7 @@ nothing takes effect twice. See `tracescore.spool` for what a commit is without 
 """
 
 import logging
-from collections.abc import AsyncIterator, Collection, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -44,6 +44,8 @@ _TOTALS_EVERY = 10.0
 """Seconds between two commits of all totals. What was committed after the last ones is counted again at a recovery."""
 _LATE = 1.0
 """Seconds by which what has happened by itself may be noted too late, where nothing is to be read before."""
+_SAVING = 5.0
+"""Seconds within which there is a moment for the totals, or a file that can be written."""
 _EPOCH = "judge epoch of "
 
 
@@ -74,6 +76,8 @@ class Journal:
         self._gone: list[Gone] = []
         self._unpublished = 0
         """Results that have been committed and are not yet in all figures."""
+        self._published = anyio.Event()
+        """Set, and made anew, whenever all results are in all figures."""
         self._totals_due = 0.0
         self._epoch: bytes | None = None
 
@@ -170,6 +174,9 @@ class Journal:
             raise
         finally:
             self._unpublished -= 1
+            if not self._unpublished:
+                self._published.set()
+                self._published = anyio.Event()
         self._note_delivered()
 
     @property
@@ -185,6 +192,16 @@ class Journal:
         """Takes everything of some traces out of the file and of what is in memory for it."""
         await self._spool.commit(change)
         self._note_totals()  # those of the file counted waiting interactions that are gone
+
+    async def save(self) -> None:
+        """Commits the totals at once, as somebody changed by hand what is in them."""
+        with anyio.move_on_after(_SAVING) as waiting:
+            while self._spool.durable and self._unpublished:
+                await self._published.wait()
+            if noted := self._note_totals():
+                await noted
+        if waiting.cancelled_caught:
+            _log.warning('event=not_saved_yet advice="a change made by hand is kept once the spool can be written"')
 
     def tick(self) -> None:
         """Notes what has happened by itself, and the totals when they are due; lets go what is kept back too long."""
@@ -303,13 +320,15 @@ class Journal:
             self._spool.note(Fact(_EPOCH + epochs.judge, state))
             self._epoch = state
 
-    def _note_totals(self) -> None:
+    def _note_totals(self) -> Awaitable[None] | None:
         """A result that is committed but not in all figures would be lost to them: then it is tried again later."""
         if self._spool.durable and not self._unpublished:
             now, keep = self._clock(), self._config.web.keep
             figures = totals(self._parts)
             since, retained = now - self._config.drift.window, self._config.retain.spool
             texts_since = float("-inf") if retained is None else now - retained
-            self._spool.note(Totals(figures, self._spool.applied, now, since, keep, texts_since))
+            noted = self._spool.commit(Totals(figures, self._spool.applied, now, since, keep, texts_since))
             self._totals_due = now + _TOTALS_EVERY
             self._note_epoch(again=True)  # as the file may have been replaced
+            return noted
+        return None

@@ -70,6 +70,10 @@ class Kept:
             "not_reached": list(_destinations(self._config)),
         }
 
+    async def save(self) -> None:
+        """Commits what was changed by hand, so that no kill takes it back."""
+        await self._journal.save()
+
     async def look(self) -> dict[str, Any]:
         """What is in the spool; ValueError when there is none."""
         if not self._journal.has_file:

@@ -92,6 +92,7 @@ async def change_baseline(visit: Visit) -> dict[str, int]:
     changes = watching(visit.shared)
     given = await _ordered(visit)
     done = _change(given, changes)
+    await visit.shared.save()
     facts = {name: given.get(name) for name in ("service", "detector", "at", "until", "why")}
     audit(visit.visitor.name, f"baseline_{given['action']}", **facts, detectors=done)
     return {"detectors": done}

@@ -25,6 +25,7 @@ async def take(visit: Visit) -> Response:
         action = "resume" if "resume" in given else "pause"
         asked = {name: given.get(name, "") for name in ("service", "until", "why")}
         change_pause(changes, action, *asked.values())
+        await visit.shared.save()
         audit(visitor.name, f"baseline_{action}", **asked)
 
     return await visit.take_form("/", change)

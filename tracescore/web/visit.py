@@ -31,6 +31,10 @@ class KeptTexts(Protocol):
         """Erases a `user`, a `trace` or a `conversation` by its id; the receipt."""
         ...
 
+    async def save(self) -> None:
+        """Commits what was changed by hand."""
+        ...
+
     async def look(self) -> Mapping[str, Any]:
         """What is in the spool."""
         ...
@@ -67,6 +71,11 @@ class SharedParts:
     live: CountLive = lambda _: 0
     saving: Saving | None = None
     estimating: Estimating = field(default_factory=Estimating)
+
+    async def save(self) -> None:
+        """Commits what somebody changed by hand, before they are told that it is done."""
+        if (kept := self.kept()) is not None:
+            await kept.save()
 
 
 @dataclass(frozen=True, slots=True)
