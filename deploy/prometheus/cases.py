@@ -1,4 +1,4 @@
-"""Writes tracescore.rules.test.yaml: `python -m deploy.prometheus.cases`.
+"""Writes the cases for promtool, *.test.yaml: `python -m deploy.prometheus.cases`.
 
 The cases that the rules must get right, for `promtool test rules`. They are written by code because one stream of
 scores moves six counters. Expected values come from the scores themselves, by another road than the rules take.
@@ -6,6 +6,7 @@ scores moves six counters. Expected values come from the scores themselves, by a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import yaml
@@ -15,15 +16,28 @@ from deploy.prometheus.estimates import UPPER
 from deploy.prometheus.first_cases import first_cases
 from deploy.prometheus.gold_cases import gold_cases
 from deploy.prometheus.quality_cases import burning_cases, quality_cases, thin_cases
-from deploy.prometheus.release_cases import release_cases
+from deploy.prometheus.release_cases import release_cases, week_cases
 from deploy.prometheus.rules import groups
 from deploy.prometheus.silence_cases import silence_cases
-from deploy.prometheus.streams import READY, TARGET, Case, case, counter, estimate, evaluations, found, named, scores
+from deploy.prometheus.streams import (
+    READY,
+    TARGET,
+    Case,
+    case,
+    counter,
+    estimate,
+    evaluations,
+    found,
+    named,
+    scores,
+    together,
+)
 
 FILE = Path(__file__).with_name("tracescore.rules.test.yaml")
+WEEK_FILE = FILE.with_name("tracescore.week.test.yaml")
 
 HEADER = """\
-# What the rules must do: promtool test rules tracescore.rules.test.yaml
+# What the rules must do: promtool test rules FILE
 # Written by `python -m deploy.prometheus.cases`; to change it, change cases.py beside it.
 """
 
@@ -265,28 +279,40 @@ def upkeep_cases() -> list[Case]:
     ]
 
 
+def document(cases: Iterable[Case], interval: str) -> str:
+    """The text of a file for promtool, with so much between two evaluations of the rules."""
+    made = {
+        "rule_files": ["tracescore.rules.yaml", "threshold.rules.yaml"],
+        "evaluation_interval": interval,
+        "group_eval_order": [*(group["name"] for group in groups()["groups"]), "tracescore-threshold"],
+        "tests": [*together(cases)],
+    }
+    return HEADER + yaml.safe_dump(made, sort_keys=False, width=10_000)
+
+
 def render() -> str:
     """The text of tracescore.rules.test.yaml."""
-    document = {
-        "rule_files": ["tracescore.rules.yaml", "threshold.rules.yaml"],
-        "evaluation_interval": "5m",
-        "group_eval_order": [*(group["name"] for group in groups()["groups"]), "tracescore-threshold"],
-        "tests": [
-            *estimate_cases(),
-            *first_cases(),
-            *quality_cases(),
-            *burning_cases(),
-            *thin_cases(),
-            *drift_cases(),
-            *measurement_cases(),
-            *silence_cases(),
-            *release_cases(),
-            *gold_cases(),
-            *upkeep_cases(),
-        ],
-    }
-    return HEADER + yaml.safe_dump(document, sort_keys=False, width=10_000)
+    every = (
+        *estimate_cases(),
+        *first_cases(),
+        *quality_cases(),
+        *burning_cases(),
+        *thin_cases(),
+        *drift_cases(),
+        *measurement_cases(),
+        *silence_cases(),
+        *release_cases(),
+        *gold_cases(),
+        *upkeep_cases(),
+    )
+    return document(every, "5m")
+
+
+def render_week() -> str:
+    """The text of tracescore.week.test.yaml: ten days, in which the rules are evaluated once an hour."""
+    return document(week_cases(), "1h")
 
 
 if __name__ == "__main__":
     FILE.write_text(render())
+    WEEK_FILE.write_text(render_week())

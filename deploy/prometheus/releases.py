@@ -8,12 +8,17 @@ the same in PromQL.
   release:tracescore_scored:hour   the sums (label `sum`) of what a release scored within the last hour, by judge and
                                    fingerprint: with another fingerprint it is another judge. An hour with two of them
                                    is left out.
-  release:tracescore_scored:week   of the hours of the last seven days. `traffic="adjacent"`: all that the release has;
-                                   `side_by_side`: those that the running one and the one before share, weighted
-                                   n m / (n + m), which is n times one less its part of the two
+  release:tracescore_scored:running_hour
+                                   the same since the hour (UTC) began, so that a release that went out twenty minutes
+                                   ago is seen
+  release:tracescore_scored:part   of the hours of the last seven days (`hours="past"`), and of the running one.
+                                   `traffic="adjacent"`: all that the release has; `side_by_side`: hours that the
+                                   running one and the one before share, weighted n m / (n + m), which is n times one
+                                   less its part of the two; `shared`: the weights of those hours as they are
+  release:tracescore_scored:week   both parts together
 
-A subquery looks at whole hours (UTC), so what happens within the running hour counts once it is over. `@ end()` picks
-the two releases as they are now, also where the sums of past hours are looked at.
+A subquery looks at whole hours, and at whole steps within the running one. `@ end()` picks the two releases, and the
+beginning of the running hour, as they are now, also where the past is looked at.
 """
 
 from __future__ import annotations
@@ -30,6 +35,8 @@ SERVICE = f"{DEPLOYMENT}, service_name, deployment_environment"
 SCORED = f"{SERVICE}, judge, fingerprint, context_source, measure"
 """What scores can be compared within."""
 HOURS = "[7d:1h]"
+STEP = "5m"
+"""In which the running hour is added up: Prometheus has to scrape twice within it."""
 SUMS: tuple[SumName, ...] = get_args(SumName)
 LINEAR = SUMS[:2]
 """The sums in which a weight stands once; in the others it is squared."""
@@ -38,7 +45,9 @@ JUDGE = "judge:tracescore_fingerprint:hour"
 RANK = "release:tracescore_release:rank"
 PICKED, RUNNING = "release:tracescore_release:picked", "release:tracescore_release:running"
 PAIR = "service:tracescore_release:pair"
-HOUR, WEEK = "release:tracescore_scored:hour", "release:tracescore_scored:week"
+HOUR, RUNNING_HOUR = "release:tracescore_scored:hour", "release:tracescore_scored:running_hour"
+PART, WEEK = "release:tracescore_scored:part", "release:tracescore_scored:week"
+BEGUN = "tracescore:running_hour:begin"
 MEAN, COUNT = "release:tracescore_score:mean", "release:tracescore_score:effective_count"
 VARIANCE, EFFECT = "release:tracescore_score:variance", "release:tracescore_score:design_effect"
 LOWER, UPPER = "release:tracescore_score:lower", "release:tracescore_score:upper"
@@ -84,45 +93,58 @@ def _picked() -> Iterator[Rule]:
 
 
 def _hours() -> Iterator[Rule]:
-    """The sums of an hour by release and by what scored it."""
+    """The sums of an hour, and of the running one, by release and by what scored them."""
     judges = f'group by ({DEPLOYMENT}, judge, fingerprint) (last_over_time(tracescore_judge_info{{model!=""}}[1h]))'
     yield {
         "record": JUDGE,
         "expr": f"{judges}\nand on ({DEPLOYMENT}, judge) (count by ({DEPLOYMENT}, judge) ({judges}) == 1)",
     }
+    yield {"record": BEGUN, "expr": "vector(time() - time() % seconds(1h))"}
+    judged = f"* on ({DEPLOYMENT}, judge) group_left (fingerprint) {JUDGE}"
     for measure in LIVE_MEASURES:
         for name in SUMS:
-            begun = f'sum_over_time({first(name)}{{measure="{measure}"}}[1h])'
-            within = f"increase(tracescore_{measure}_{name}_total[1h])"
-            judged = f"* on ({DEPLOYMENT}, judge) group_left (fingerprint) {JUDGE}"
-            expression = f"sum by ({RELEASE}) ({within} or {begun})\n{judged}"
-            if name == "weight":
-                expression = f"(\n  {expression}\n) > 0"
-            else:
-                expression += f'\nand on ({RELEASE}) {HOUR}{{measure="{measure}", sum="weight"}}'
-            yield {"record": HOUR, "expr": expression, "labels": {"measure": measure, "sum": name}}
+            of_step = f"{_scored(measure, name, STEP)} and on () (vector(time()) > on () {BEGUN} @ end())"
+            for record, sums in (
+                (HOUR, _scored(measure, name, "1h")),
+                (RUNNING_HOUR, f"sum_over_time((\n  {of_step}\n)[1h:{STEP}])"),
+            ):
+                expression = f"{sums}\n{judged}"
+                if name == "weight":
+                    expression = f"(\n  {expression}\n) > 0"
+                else:
+                    expression += f'\nand on ({RELEASE}) {record}{{measure="{measure}", sum="weight"}}'
+                yield {"record": record, "expr": expression, "labels": {"measure": measure, "sum": name}}
+
+
+def _scored(measure: str, name: str, duration: str) -> str:
+    """A sum of what each release scored within the last so much, what its counters began with included."""
+    begun = f'sum_over_time({first(name)}{{measure="{measure}"}}[{duration}])'
+    return f"sum by ({RELEASE}) (increase(tracescore_{measure}_{name}_total[{duration}]) or {begun})"
 
 
 def _weeks() -> Iterator[Rule]:
     """The sums of a week, and which part of a release's scores lies in hours of both."""
-    yield {"record": WEEK, "expr": f"sum_over_time({HOUR}{HOURS})", "labels": {"traffic": "adjacent"}}
-    weight = picked(f'{HOUR}{{sum="weight"}}')
-    of_both = f"sum by ({SCORED}) ({weight})"
-    others = f"(1 - {weight} / on ({SCORED}) group_left () {of_both})"
+    for sums, hours, added_up in (
+        (HOUR, "past", f"sum_over_time((\n  {{}}\n){HOURS})"),
+        (RUNNING_HOUR, "running", "{}"),
+    ):
+        for traffic, expression in _weighted(sums):
+            labels = {"traffic": traffic, "hours": hours}
+            yield {"record": PART, "expr": added_up.format(expression), "labels": labels}
+    yield {"record": WEEK, "expr": f"sum without (hours) ({PART})"}
+    weights = (f'{WEEK}{{traffic="{traffic}", sum="weight"}}' for traffic in ("shared", "adjacent"))
+    yield {"record": SHARE, "expr": f"max by ({SCORED}) ({' / ignoring (traffic) '.join(weights)})"}
+
+
+def _weighted(sums: str) -> Iterator[tuple[str, str]]:
+    """The sums of one hour as each kind of `traffic` takes them."""
+    yield "adjacent", sums
+    weight = picked(f'{sums}{{sum="weight"}}')
+    others = f"(1 - {weight} / on ({SCORED}) group_left () sum by ({SCORED}) ({weight}))"
     for names, part in ((LINEAR, others), (SUMS[len(LINEAR) :], f"{others} ^ 2")):
-        sums = picked(f'{HOUR}{{sum=~"{"|".join(names)}"}}')
-        balanced = f"{sums}\n  * on ({SCORED}, service_version) group_left () {part}"
-        yield {
-            "record": WEEK,
-            "expr": f"sum_over_time((\n  {balanced}\n){HOURS})",
-            "labels": {"traffic": "side_by_side"},
-        }
-    shared = f"{weight}\n  and on ({SCORED}) (count by ({SCORED}) ({weight}) == 2)"
-    total = f'ignoring (traffic) {WEEK}{{traffic="adjacent"}}'
-    yield {
-        "record": SHARE,
-        "expr": f"max by ({SCORED}) (\n  sum_over_time((\n  {shared}\n){HOURS})\n  / {total}\n)",
-    }
+        of_names = picked(f'{sums}{{sum=~"{"|".join(names)}"}}')
+        yield "side_by_side", f"{of_names}\n  * on ({SCORED}, service_version) group_left () {part}"
+    yield "shared", f"{weight}\n  and on ({SCORED}) (count by ({SCORED}) ({weight}) == 2)"
 
 
 def _limits() -> Iterator[Rule]:

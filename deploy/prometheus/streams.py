@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -18,6 +19,10 @@ TARGETS = DriftConfig().targets
 
 Series = dict[str, str]
 Case = dict[str, Any]
+
+_METRIC = re.compile(r"\b([a-z]+(?:_[a-z]+)*:[a-z_:]+|tracescore_\w+|ALERTS)(\{)?")
+_LONG = 240
+"""Minutes from which a case is evaluated with others of its kind: what is short would be carried along for days."""
 
 
 def counter(step: float, *phases: int, restarts: bool = False) -> str:
@@ -140,6 +145,37 @@ def case(name: str, *series: Series, minute: int, values: Mapping[str, float | N
         "input_series": [{"series": key, "values": text} for key, text in given.items()],
         "promql_expr_test": tests,
     }
+
+
+def together(cases: Iterable[Case]) -> Iterator[Case]:
+    """The cases as few that are evaluated at once, each case a deployment (`job`) that is called like it.
+
+    Most of the time goes into evaluating hundreds of rules that find nothing; no rule looks across deployments.
+    """
+    kinds: dict[tuple[str, bool], list[Case]] = {}
+    for each in cases:
+        minutes = max(int(test["eval_time"][:-1]) for test in each["promql_expr_test"])
+        kinds.setdefault((each["interval"], minutes > _LONG), []).append(each)
+    for (interval, _), of_kind in kinds.items():
+        yield {
+            "interval": interval,
+            "input_series": [
+                one | {"series": _deployed(one["series"], each["name"])}
+                for each in of_kind
+                for one in each["input_series"]
+            ],
+            "promql_expr_test": [
+                test | {"expr": _deployed(test["expr"], each["name"])}
+                for each in of_kind
+                for test in each["promql_expr_test"]
+            ],
+        }
+
+
+def _deployed(expression: str, job: str) -> str:
+    """Of a series or an expression: every metric is that of the deployment."""
+    open_to_all = expression.replace('job="tracescore", ', "")
+    return _METRIC.sub(lambda metric: f'{metric[1]}{{job="{job}"{", " if metric[2] else "}"}', open_to_all)
 
 
 def found(measure: str, window: str, expected: Mapping[str, float | None]) -> dict[str, float | None]:

@@ -112,7 +112,9 @@ def test_what_a_person_changed_is_there_after_a_kill_right_behind_the_answer(
     paused, reference = "tracescore_drift_paused", "tracescore_drift_reference_ratio"
 
     def change(service: Running, **asked: str | float) -> None:
-        page_client.ask(WebConfig(), f"http://{service.addresses['page']}", "/api/baseline", {"service": "shop"} | asked)
+        page_client.ask(
+            WebConfig(), f"http://{service.addresses['page']}", "/api/baseline", {"service": "shop"} | asked
+        )
         service.process.kill()
 
     with serving(tmp_path, config) as service:

@@ -21,7 +21,7 @@ from prometheus_client import CollectorRegistry
 from typer.testing import CliRunner
 
 from deploy.grafana import releases as board
-from deploy.prometheus.releases import CHANGE, COUNT, HOUR, LOWER, MEAN, PAIR, UPPER
+from deploy.prometheus.releases import CHANGE, COUNT, HOUR, LOWER, MEAN, PAIR, RUNNING_HOUR, UPPER
 from tests.results import NOW as RESULTS_NOW
 from tests.results import result
 from tests.servers import PrometheusServer, binary, prometheus
@@ -47,8 +47,9 @@ def sums(good: int, bad: int) -> WeightedSums:
     return WeightedSums().plus(1.0, 1.0, times=good).plus(0.0, 1.0, times=bad)
 
 
-OLD: Hours = {LAST - back: sums(9, 1) for back in range(40, 2, -1)}
-NEW: Hours = {LAST - back: sums(6, 4) for back in range(20, 2, -1)}
+OLD: Hours = {LAST - back: sums(9, 1) for back in range(40, 2, -1)} | {LAST: sums(9, 1)}
+NEW: Hours = {LAST - back: sums(6, 4) for back in range(20, 2, -1)} | {LAST: sums(6, 4)}
+"""The last hour is the running one."""
 MOVED: Hours = {LAST - back: sums(2, 8) for back in range(60, 50, -1)}
 """Of the first release, by the judge before it moved."""
 
@@ -61,11 +62,15 @@ def line(metric: str, labels: dict[str, str], value: float, at: int) -> str:
 def recorded() -> Iterator[str]:
     """The text of OpenMetrics with all that the rules had recorded."""
     of_hours = ("1.0", "a", OLD), ("2.0", "a", NEW), ("1.0", "older", MOVED)
-    yield f"# TYPE {HOUR} gauge"
-    for release, fingerprint, hours in of_hours:
-        for name in WeightedSums._fields:
-            labels = SCORED | {"service_version": release, "fingerprint": fingerprint, "sum": name}
-            yield from (line(HOUR, labels, getattr(each, name), (hour + 1) * 3_600) for hour, each in hours.items())
+    for metric, chosen in ((HOUR, lambda hour: hour < LAST), (RUNNING_HOUR, lambda hour: hour == LAST)):
+        yield f"# TYPE {metric} gauge"
+        for release, fingerprint, hours in of_hours:
+            for name in WeightedSums._fields:
+                labels = SCORED | {"service_version": release, "fingerprint": fingerprint, "sum": name}
+                told = {
+                    min(NOW, (hour + 1) * 3_600): getattr(each, name) for hour, each in hours.items() if chosen(hour)
+                }
+                yield from (line(metric, labels, value, at) for at, value in told.items())
     for metric, value in ((MEAN, 0.7), (LOWER, 0.6), (UPPER, 0.8), (COUNT, 90)):
         yield f"# TYPE {metric} gauge"
         for release in ("1.0", "2.0"):
@@ -104,7 +109,7 @@ def test_any_two_releases_are_compared_over_all_replicas_by_one_judge_and_hour_b
         (row,) = found["measures"]
         assert (found["of"], found["release"], found["before"]) == ("all replicas", "2.0", "1.0")
         assert [row[name] for name in ("difference", "lower", "upper")] == pytest.approx(expected[:3])
-        assert (row["traffic"], row["of_before"]["scores"]) == ("side_by_side", pytest.approx(180))
+        assert (row["traffic"], row["of_before"]["scores"]) == ("side_by_side", pytest.approx(expected.before[3]))
         assert done.exit_code == 1, "a release that is worse fails a pipeline"
     back = run("--prometheus", server.url, "2.0", "1.0")
     assert back.exit_code == 0

@@ -66,9 +66,17 @@ def _accepts(*command: str | Path) -> None:
 # ---------------------------------------------------------------- rules and dashboards
 
 
-@pytest.mark.parametrize("part", [rules, cases], ids=lambda part: part.FILE.name)
-def test_the_committed_file_is_what_its_code_writes(part) -> None:
-    assert part.FILE.read_text() == part.render(), f"run: python -m {part.__name__}"
+@pytest.mark.parametrize(
+    ("file", "render", "module"),
+    [
+        (rules.FILE, rules.render, rules),
+        (cases.FILE, cases.render, cases),
+        (cases.WEEK_FILE, cases.render_week, cases),
+    ],
+    ids=lambda part: part.name if isinstance(part, Path) else "",
+)
+def test_the_committed_file_is_what_its_code_writes(file: Path, render, module) -> None:
+    assert file.read_text() == render(), f"run: python -m {module.__name__}"
 
 
 @pytest.mark.parametrize("module", BOARDS, ids=lambda module: module.FILE.name)
@@ -168,6 +176,7 @@ def test_every_recorded_series_is_documented() -> None:
     [
         (("check", "rules"), rules.FILE),
         (("test", "rules"), cases.FILE),
+        (("test", "rules"), cases.WEEK_FILE),
         (("check", "config"), DEPLOY / "prometheus" / "scrape.yaml"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else value.name,

@@ -74,14 +74,21 @@ def _until(comparison: ReleaseComparison | None) -> int:
 
 
 def _by_scored(url: str, where: Mapping[str, str], hours: int) -> dict[_Scored, _Hours]:
-    """The sums of every hour of one release, by what they can be compared within."""
+    """The sums of every hour of one release, the running one included, by what they can be compared within."""
     end = int(time.time() // HOUR) * HOUR
-    window = {"start": str(end - (hours - 1) * HOUR), "end": str(end), "step": str(HOUR)}
+    window = {"start": str(end - (hours - 2) * HOUR), "end": str(end), "step": str(HOUR)}
+    past = _selector("release:tracescore_scored:hour", where)
+    running = _selector("release:tracescore_scored:running_hour", where)
     sums: dict[_Scored, dict[int, dict[str, float]]] = {}
-    for series in _ask(url, "query_range", query=_selector("release:tracescore_scored:hour", where), **window):
-        of_series = sums.setdefault(_scored(series["metric"]), {})
+
+    def take(labels: Mapping[str, str], hour: int, value: str) -> None:
+        sums.setdefault(_scored(labels), {}).setdefault(hour, {})[labels["sum"]] = float(value)
+
+    for series in _ask(url, "query_range", query=past, **window) if hours > 1 else ():
         for at, value in series["values"]:
-            of_series.setdefault(int(at) // HOUR - 1, {})[series["metric"]["sum"]] = float(value)
+            take(series["metric"], int(at) // HOUR - 1, value)
+    for series in _ask(url, "query", query=running):
+        take(series["metric"], end // HOUR, series["value"][1])
     return {
         scored: {at: WeightedSums(**row) for at, row in rows.items() if len(row) == len(WeightedSums._fields)}
         for scored, rows in sums.items()
