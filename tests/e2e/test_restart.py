@@ -113,7 +113,7 @@ def test_what_a_person_changed_is_there_after_a_kill_right_behind_the_answer(
 
     def change(service: Running, **asked: str | float) -> None:
         page_client.ask(
-            WebConfig(), f"http://{service.addresses['page']}", "/api/baseline", {"service": "shop"} | asked
+            WebConfig(), f"http://{service.addresses['page']}", "/api/v1/baseline", {"service": "shop"} | asked
         )
         service.process.kill()
 
