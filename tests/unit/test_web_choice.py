@@ -99,6 +99,7 @@ def test_an_address_shows_exactly_what_it_asks_for(fields: dict[str, str], numbe
         ("page=0", "page: a number from 1 to 1,000,000 expected; got '0'"),
         ("page=%C2%B2", "page: a number from 1 to 1,000,000 expected; got '\u00b2'"),
         ("size=501", "size: a number from 1 to 500 expected; got '501'"),
+        ("size=0000000501", "size: a number from 1 to 500 expected; got '0000000501'"),
         ("from=yesterday", "from: a time such as 2027-01-31T08:00Z or a duration such as 24h expected"),
         ("to=99999-01-01", "to: a time such as 2027-01-31T08:00Z or a duration such as 24h expected"),
         ("from=1h&to=2h", "from: a time before 'to' expected; got '1h' and '2h'"),
@@ -131,6 +132,26 @@ def test_an_address_leads_back_to_the_choice_it_was_written_for(fields: dict[str
     again = read_choice(choice.query(page=choice.page if choice.page > 1 else None), NOW)
     assert again == choice
     assert read_choice(choice.query(), NOW).page == 1
+
+
+PIECES = st.one_of(
+    st.text(max_size=20), st.sampled_from(["1e400", "-0", "9999-12-31", "0001-01-01T00:00+23:59", "1h", "%ff"])
+)
+
+
+@given(st.lists(st.tuples(st.sampled_from(FIELDS) | st.text(max_size=5), PIECES), max_size=8), st.booleans())
+def test_any_address_is_a_choice_or_a_refusal_in_one_line(fields: list[tuple[str, str]], quoted: bool) -> None:
+    plain = "&".join(f"{name}={value}" for name, value in fields)
+    try:
+        choice = read_choice(urlencode(fields, errors="replace") if quoted else plain, NOW)
+    except ValueError as refusal:
+        choice, said = None, str(refusal)
+    if choice is None:
+        assert len(said.splitlines()) == 1
+        return
+    assert len(at_once(chosen(RESULTS, choice))) <= len(RESULTS)
+    assert 1 <= choice.size <= LARGEST_PAGE
+    assert choice.link("/interactions").isascii()
 
 
 @given(st.text(), st.text())

@@ -169,7 +169,7 @@ def _check(given: Mapping[str, str]) -> None:
             raise ValueError(f"{name}: one of {', '.join(allowed)} expected; got {given[name][:40]!r}")
     for name, most in (("page", MOST_PAGES), ("size", LARGEST_PAGE)):
         text = given.get(name, "1")
-        if not (text.isascii() and text.isdigit() and 0 < int(text[:8]) <= most):
+        if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and 0 < int(text) <= most):
             raise ValueError(f"{name}: a number from 1 to {most:,} expected; got {text[:40]!r}")
 
 
