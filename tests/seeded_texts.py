@@ -153,6 +153,14 @@ PLATFORM = (
         ("What does the error mean?",),
     ),
     Known(
+        "markup",
+        "Why does the log show <img src=x onerror=window.owned=1> and </details><script>window.owned=1</script>?",
+        ("The log of the gateway shows requests as they came, markup included. It is never rendered.",),
+        "The log shows requests as they came, <b>markup</b> included.",
+        "The log shows requests that the gateway has <i onclick=window.owned=1>cleaned</i>.",
+        ("Why does the log show markup?",),
+    ),
+    Known(
         "limits",
         "How large may a request be, and who can raise the limit?",
         (
