@@ -131,7 +131,20 @@ def test_the_mean_lies_between_its_limits_and_turns_its_sign_with_the_releases(
     assert there.lower - 1e-9 <= there.mean <= there.upper + 1e-9
     assert back.mean == pytest.approx(-there.mean)
     assert (back.lower, back.upper) == pytest.approx((-there.upper, -there.lower), abs=1e-6)
-    assert (back.worse, back.better) == (there.better, there.worse)
+    assert (back.worse, back.better, back.by_chance) == (there.better, there.worse, there.by_chance)
+
+
+def test_ten_questions_that_all_got_worse_are_hardly_chance_and_half_of_them_may_be() -> None:
+    def drops(*values: float) -> PairedReleases:
+        both = (
+            (answered(2 * n, "1", 0.9, f"question {n}"), answered(2 * n + 1, "2", value, f"question {n}"))
+            for n, value in enumerate(values)
+        )
+        return paired(*(each for two in both for each in two))
+
+    assert drops(*[0.5] * 10).differences[COMPLETENESS].by_chance == pytest.approx(1 / 2**10)
+    assert drops(*[0.9] * 10).differences[COMPLETENESS].by_chance == 1
+    assert drops(*[0.8, 1.0] * 5).differences[COMPLETENESS].by_chance > 0.3
 
 
 def answered_in(result: Result, names: str) -> Result:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from tracescore.drift.family import Population
 from tracescore.drift.releases import Stream
 from tracescore.exporters.prometheus.label_values import label_value
-from tracescore.formulas import gaffke_interval
+from tracescore.formulas import gaffke_interval, sign_flip_p
 from tracescore.model import LIVE_MEASURES, Interaction, Result
 from tracescore.web.choice import fold
 
@@ -21,6 +21,7 @@ _CLOSING = "\"')]}»”’“.,;:!?…。、，？！؟؛*_"  # noqa: RUF001 - a
 _DASHES = frozenset("-–—")  # noqa: RUF001
 MOVED = 0.05
 """A difference that counts as worse or better: below that, one more or less strict reading of the judge makes it."""
+_DRAWS = 2_000
 SHOWN = 20
 """Questions that are listed, those that got worse most first."""
 
@@ -56,12 +57,13 @@ class PairedDifference:
     """Of one measure over the questions that both releases answered: the mean difference, its 95 % limits, and counts.
 
     `worse` and `better` count differences of at least `MOVED`. The limits are Gaffke's (`formulas.gaffke_interval`) for
-    the differences, taken from [-1, 1] to [0, 1].
+    the differences, taken from [-1, 1] to [0, 1]; `by_chance` is the one-sided p of `formulas.sign_flip_p`.
     """
 
     mean: float
     lower: float
     upper: float
+    by_chance: float
     pairs: int
     worse: int
     better: int
@@ -163,4 +165,6 @@ def _paired(differences: Sequence[float]) -> PairedDifference:
     lower, upper = gaffke_interval([(1 + each) / 2 for each in differences], [1.0] * len(differences), 1.0)
     mean = math.fsum(differences) / len(differences)
     worse, better = sum(each <= -MOVED for each in differences), sum(each >= MOVED for each in differences)
-    return PairedDifference(mean, 2 * lower - 1, 2 * upper - 1, len(differences), worse, better)
+    signed = [round(math.copysign(1, -mean) * each, 9) for each in differences]
+    by_chance = sign_flip_p(signed, [1.0] * len(signed), _DRAWS)
+    return PairedDifference(mean, 2 * lower - 1, 2 * upper - 1, by_chance, len(differences), worse, better)
