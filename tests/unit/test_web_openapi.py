@@ -46,6 +46,9 @@ class Kept:
     async def back_up(self, path: str) -> dict[str, Any]:
         return {"path": path}
 
+    async def save(self) -> None:
+        """Nothing waits here."""
+
 
 async def whole(folder: Path, web: WebConfig = BARE) -> Pages:
     """A page with every part, and interactions of every kind."""
