@@ -6,14 +6,15 @@
 ARG PYTHON_IMAGE=docker.io/library/python:3.11-slim-bookworm
 
 FROM ${PYTHON_IMAGE} AS build
-RUN python3 -m venv /opt/venv
+RUN python3 -m venv /opt/venv && python3 -m venv /opt/build
 ENV PATH=/opt/venv/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
-COPY deploy/docker/base.txt deploy/docker/local.txt /pins/
-RUN pip install --no-deps --require-hashes -r /pins/base.txt
+COPY deploy/docker/base.txt deploy/docker/local.txt deploy/docker/build.txt /pins/
+RUN pip install --no-deps --require-hashes -r /pins/base.txt \
+    && /opt/build/bin/pip install --no-deps --require-hashes -r /pins/build.txt
 COPY pyproject.toml README.md LICENSE ./
 COPY tracescore tracescore
-RUN pip install --no-deps .
+RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation -w /wheels . && pip install --no-deps /wheels/*.whl
 
 FROM build AS build-local
 RUN pip install --no-deps --require-hashes -r /pins/local.txt

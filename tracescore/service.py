@@ -79,7 +79,7 @@ class Service:
         self.hold = build_hold(config, self.forwarder, self.assembly.marked, registry, steady)
         self.drift = build_watch(config, registry, clock, self._rescore, self.gold.fell)
         self.releases, self.labelling = Releases(registry, clock), build_labelling(config, registry, clock)
-        self.pages = self._pages(saving := Saving(config.interactions, self._uncounted.text))
+        self.pages = self._pages(saving := Saving(config.interactions, self._uncounted.text, config.retain.page, clock))
         inside: list[Exporter] = [each for each in (self.hold, self.drift, self.releases, self.labelling) if each]
         inside += [self.scorer.budget, self.pages.history, self.pages]
         self.exporters = [*build_exporters(config, registry, clock), *inside, *watchers]

@@ -415,9 +415,10 @@ def test_hadolint_finds_nothing() -> None:
 
 
 def test_what_the_image_pins_is_what_the_package_asks_for() -> None:
-    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]
-    pinned = {}
+    package = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())
+    project, pinned = package["project"], {}
     for file, asked in (
+        ("build.txt", package["build-system"]["requires"]),
         ("base.txt", project["dependencies"]),
         ("local.txt", project["optional-dependencies"]["local"]),
     ):

@@ -7,6 +7,8 @@ import gc
 import os
 import subprocess
 import sys
+import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -54,6 +56,21 @@ async def test_vectors_come_in_the_order_asked_for_and_equal_texts_share_one() -
     assert np.array_equal(first[0], first[2])
     assert np.array_equal(first[1], second[0])
     assert (await embedder.embed([])).shape == (0, 384)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts niceness by thread")
+async def test_the_threads_of_a_model_stand_back_behind_the_event_loop() -> None:
+    def niceness() -> dict[int, int]:
+        threads = (int(each.name) for each in Path("/proc/self/task").iterdir())
+        return {thread: os.getpriority(os.PRIO_PROCESS, thread) for thread in threads}
+
+    before, ours = niceness(), os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    embedder = MiniLMEmbedder(MiniLMEmbedderConfig(threads=3))
+    await embedder.embed(["text"])
+    of_model = [nice for thread, nice in niceness().items() if thread not in before]
+    await embedder.close()
+    assert len(of_model) == 3
+    assert all(nice > ours for nice in of_model)
 
 
 async def test_a_large_request_lets_small_ones_pass() -> None:

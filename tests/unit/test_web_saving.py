@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from tests import otlp
 from tests.captures.loading import raw_traces
+from tests.results import SettableClock
 from tests.web_results import ask, pages
 from tracescore.assembly import assemble
 from tracescore.cli.main import app
@@ -135,3 +136,20 @@ def test_no_more_is_kept_than_fits(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(saving, "_MOST", 1)
     keeping.keep(raws[0])
     assert not any(keeping.has(raw.trace_id.hex()) for raw in raws)
+
+
+def test_a_trace_that_is_older_than_the_page_keeps_is_not_there_and_leaves_when_a_new_one_comes() -> None:
+    clock = SettableClock()
+    old, new = (assemble([otlp.raw_span(otlp.span(1, trace=trace))], []) for trace in (1, 2))
+    keeping = Saving(InteractionsConfig(), str, age=60.0, clock=clock)
+    keeping.keep(old)
+    path = f"/interactions/{old.trace_id.hex()}/trace.json"
+    clock.now += 59
+    assert keeping.has(old.trace_id.hex())
+    assert keeping.answer(path) is not None
+    clock.now += 1
+    assert not keeping.has(old.trace_id.hex())
+    assert keeping.answer(path) is None
+    keeping.keep(new)
+    assert keeping.forget([old.trace_id.hex()]) == 0
+    assert keeping.has(new.trace_id.hex())

@@ -11,7 +11,7 @@ class RetainConfig(Section):
     spool: Duration | None = None
     """Age at which results in the spool lose their texts; if not set, they do when `web.keep` newer ones have come."""
     page: Duration | None = None
-    """Age at which results leave the page; if not set, they do when `web.keep` newer ones have come."""
+    """Age at which results and traces leave the page; if not set, they do when newer ones fill their room."""
     gold: Duration | None = None
     """Age at which runs in the gold store lose their questions and answers, except the runs that are the reference;
     if not set, runs keep them."""

@@ -1,14 +1,17 @@
 """What every model inside this process has in common: the thread it works in, who waits for it, what is remembered.
 
-All work of the model happens in one worker thread. What waits when that thread becomes free is computed as one
-batch, so many small concurrent requests cost what one large one does; a large one is computed bit by bit, so that it
-holds up neither the small ones nor the end of the process, which waits for what is being computed.
+All work of the model happens in one worker thread, which stands back behind all others. What waits when that thread
+becomes free is computed as one batch, so many small concurrent requests cost what one large one does; a large one is
+computed bit by bit, so that it holds up neither the small ones nor the end of the process, which waits for what is
+being computed.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import sys
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -31,7 +34,16 @@ CACHED_VECTORS = 8192
 CACHED_TOKENS = 32_768
 """50 MB at 384 dimensions; contexts of one knowledge base repeat a lot."""
 
+_NICE = 5
+"""Steps by which the model's threads stand back behind the event loop, and behind other programs."""
+
 T = TypeVar("T")
+
+
+def _give_way() -> None:
+    """Makes this thread, and those it starts, the last to be served; only Linux counts that by thread."""
+    if sys.platform == "linux":
+        os.nice(_NICE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +87,19 @@ class _Request:
 class InProcessEmbedder:
     """See `Embedder`. Beside that, `run` and `encode` give those who compare words the vectors of tokens."""
 
-    def __init__(self, model: TextModel) -> None:
-        self._model = model
+    def __init__(self, load: Callable[[], TextModel]) -> None:
+        """`load` is called in the thread of the model, which those that it starts resemble. Raises what that raises."""
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="tracescore-embedder", initializer=_give_way)
+        try:
+            model = self._model = self._worker.submit(load).result()
+        except BaseException:
+            self._worker.shutdown(wait=False)
+            raise
         self._characters = PER_TOKEN * model.reach if model.reach else None
         self._vectors: OrderedDict[str, Vector] = OrderedDict()
         self._encoded: OrderedDict[str, Encoded] = OrderedDict()
         self._encoded_tokens = 0
         self._waiting: deque[_Request] = deque()
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="tracescore-embedder")
         (probed,) = self._worker.submit(model.read, [PROBE]).result()
         self._identity = Identity.of(probed.vector)
         self._width = len(probed.vector)

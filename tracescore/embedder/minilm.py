@@ -11,6 +11,7 @@ import hashlib
 import importlib
 import importlib.util
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,7 +40,7 @@ class MiniLMEmbedder(InProcessEmbedder):
     """
 
     def __init__(self, settings: MiniLMEmbedderConfig) -> None:
-        super().__init__(_Model(settings.threads))
+        super().__init__(partial(_Model, settings.threads))
 
 
 class _Model:

@@ -3,6 +3,7 @@
 import importlib
 import importlib.util
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ class SentenceTransformersEmbedder(InProcessEmbedder):
     """
 
     def __init__(self, settings: SentenceTransformersEmbedderConfig) -> None:
-        super().__init__(_Model(settings))
+        super().__init__(partial(_Model, settings))
 
 
 class _Model:

@@ -6,6 +6,7 @@ NAME.expected.json, in which a person puts right what was read wrongly.
 
 import base64
 import re
+import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -19,7 +20,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tracescore.config import InteractionsConfig
-from tracescore.model import Interaction, RawLog, RawSpan, RawTrace
+from tracescore.model import Clock, Interaction, RawLog, RawSpan, RawTrace
 from tracescore.net.asgi import Response
 from tracescore.pipeline.trace_reader import TraceReader
 
@@ -32,39 +33,48 @@ _FIELDS = ("question", "answer", "contexts")
 
 
 class Saving:
-    """The traces that were read last, kept in memory as they came, and as files with all their texts redacted."""
+    """The traces that were read last, kept in memory as they came, and as files with all their texts redacted.
 
-    def __init__(self, settings: InteractionsConfig, redact: Callable[[str], str]) -> None:
-        self._reader, self._redact = TraceReader(settings), redact
-        self._kept: OrderedDict[str, RawTrace] = OrderedDict()
+    With an age (seconds), those that were read earlier are not there, and leave when a new one comes.
+    """
+
+    def __init__(
+        self,
+        settings: InteractionsConfig,
+        redact: Callable[[str], str],
+        age: float | None = None,
+        clock: Clock = time.time,
+    ) -> None:
+        self._reader, self._redact, self._age, self._clock = TraceReader(settings), redact, age, clock
+        self._kept: OrderedDict[str, tuple[RawTrace, float]] = OrderedDict()  # with when it was read, in that order
         self._bytes = 0
 
     def keep(self, raw: RawTrace) -> None:
         """Keeps a trace, in the place of its former self; the oldest go when there are too many bytes."""
         trace_id = raw.trace_id.hex()
-        if trace_id in self._kept:
-            self._bytes -= _size(self._kept.pop(trace_id))
-        self._kept[trace_id] = raw
+        self.forget([trace_id])
+        self._kept[trace_id] = raw, self._clock()
         self._bytes += _size(raw)
-        while self._bytes > _MOST:
-            self._bytes -= _size(self._kept.popitem(last=False)[1])
+        while self._kept and (self._bytes > _MOST or not self.has(next(iter(self._kept)))):
+            self.forget([next(iter(self._kept))])
 
     def forget(self, trace_ids: Iterable[str]) -> int:
         """Forgets these traces; how many of them were kept."""
         gone = [self._kept.pop(each) for each in trace_ids if each in self._kept]
-        self._bytes -= sum(map(_size, gone))
+        self._bytes -= sum(_size(raw) for raw, _ in gone)
         return len(gone)
 
     def has(self, trace_id: str) -> bool:
         """Whether a trace is still kept."""
-        return trace_id in self._kept
+        kept = self._kept.get(trace_id)
+        return kept is not None and (self._age is None or self._clock() - kept[1] < self._age)
 
     def answer(self, path: str) -> Response | None:
         """The file at a path; None where there is none."""
         match = PATH.fullmatch(path)
-        raw = self._kept.get(match[1]) if match else None
-        if match is None or raw is None:
+        if match is None or not self.has(match[1]):
             return None
+        raw, _ = self._kept[match[1]]
         name = f"trace-{match[1][:8]}"
         content = self._trace(raw)
         if match[2] == "expected":
