@@ -159,8 +159,9 @@ class Assembly:
                 continue  # closed, or rescheduled to an earlier time, since
             looked += 1
             held.scheduled = NEVER
-            if self._deadline(held)[0] <= now:
-                self._close(held, self._deadline(held)[1], now)
+            deadline, closed_by = self._deadline(held)
+            if deadline <= now:
+                self._close(held, closed_by, now)
             else:
                 self._schedule(held)
         forgotten = 0

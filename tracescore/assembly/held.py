@@ -69,8 +69,9 @@ class HeldTrace:
 
     def trace(self, closed_by: ClosedBy) -> RawTrace:
         """All that is held, in an order that depends on nothing else."""
-        spans = tuple(self.spans[span_id] for span_id in sorted(self.spans))
-        return RawTrace(self.trace_id, spans, tuple(sorted(self.logs, key=log_order)), closed_by)
+        spans = tuple([self.spans[span_id] for span_id in sorted(self.spans)])
+        logs = tuple(sorted(self.logs, key=log_order)) if self.logs else ()
+        return RawTrace(self.trace_id, spans, logs, closed_by)
 
     def ids(self) -> Iterator[int]:
         """64 bits for each piece: what is remembered of it in the end."""

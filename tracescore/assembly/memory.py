@@ -36,7 +36,8 @@ class Memory:
     def add(self, held: HeldTrace, now: float) -> None:
         """Adds the ids of a trace, beside those that are remembered of it."""
         _, known = self._pop(held.trace_id)
-        self.resume(held.trace_id, array("Q", sorted({*known, *held.ids()})), now)
+        ids = {*known, *held.ids()} if known else held.ids()
+        self.resume(held.trace_id, array("Q", sorted(ids)), now)
 
     def resume(self, trace_id: bytes, ids: array[int], at: float) -> None:
         """Adds a trace by all ids that are to be remembered of it, in order."""
