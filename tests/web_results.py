@@ -10,12 +10,13 @@ from prometheus_client import CollectorRegistry
 
 from tests import results
 from tests.results import NOW
-from tracescore.config import WebConfig
+from tracescore.config import DEFAULT_MEASURES, Config, WebConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.drift.releases import Releases
+from tracescore.drift.watch import DriftWatch
 from tracescore.gold.runner import GoldRunner
 from tracescore.interactions import content_switch
-from tracescore.model import Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
+from tracescore.model import Clock, Evaluation, Found, Interaction, Item, Result, Score, Unscored, Usage
 from tracescore.net.access import AccessMetrics
 from tracescore.pipeline.ledger import Snapshot, Tally
 from tracescore.web.pages import Pages
@@ -86,20 +87,30 @@ def pages(
     gold: GoldRunner | None = None,
     saving: Saving | None = None,
     releases: Releases | None = None,
+    changes: DriftWatch | None = None,
+    clock: Clock = lambda: NOW,
 ) -> Pages:
     return Pages(
         settings or WebConfig(keep=keep),
         (lambda: ledger) if isinstance(ledger, Snapshot) else ledger,
-        lambda: NOW,
+        clock,
         registry := CollectorRegistry(),
         AccessMetrics(registry),
-        releases=releases or Releases(CollectorRegistry(), lambda: NOW),
+        releases=releases or Releases(CollectorRegistry(), clock),
         endpoints={"grpc": "http://127.0.0.1:14317", "http/protobuf": "http://127.0.0.1:14318"},
         target=DriftConfig(targets={"completeness": 0.6, "faithfulness": None}).target,
         switch=content_switch,
         gold=gold,
         saving=saving,
+        changes=changes,
     )
+
+
+def watched_pages(clock: Clock = lambda: NOW, **settings: Any) -> tuple[Pages, DriftWatch]:
+    """Pages beside the detectors that they show; both are to be given the results."""
+    config = Config()
+    watch = DriftWatch(CollectorRegistry(), config.drift, config.sampling, DEFAULT_MEASURES, clock)
+    return pages(changes=watch, clock=clock, **settings), watch
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,27 +136,27 @@ async def test_a_count_that_is_none_is_refused(count: str) -> None:
     assert (await ask(Rig().app, "/api/v1/anchors", f"count={count}")).status == 400
 
 
-async def test_the_page_says_what_has_changed_and_where_to_look() -> None:
+async def test_the_page_of_drift_says_what_every_detector_knows() -> None:
     rig = Rig()
     await rig.score()
-    page = (await ask(rig.app, "/")).body
-    assert "<h2>Changes</h2>" in page
+    page = (await ask(rig.app, "/drift")).body
     assert "tracescore still learns what is normal" in page
     assert "from 1 of 1,000 answers so far, until 2027-01-22 08:00 UTC at the earliest" in page
     assert page.count(">learning</span>") == 5
-    assert "<h2>Changes</h2>" not in (await ask(Rig(watched=False).app, "/")).body
+    unwatched = Rig(watched=False).app
+    assert (await ask(unwatched, "/drift")).status == 404
+    assert 'href="/drift"' not in (await ask(unwatched, "/")).body
 
 
-async def test_the_page_shows_changes_of_the_service_that_was_chosen() -> None:
+async def test_the_page_of_drift_has_every_service_and_none_of_their_names_acts() -> None:
     rig = Rig()
     await rig.score()
     other = result(trace_id="a" * 32, service="<b>bank</b>")
-    await rig.app.export(other)
     await rig.watch.export(other)
-    everything, shop = [(await ask(rig.app, "/", query)).body for query in ("", "service=shop")]
-    assert everything.count("A new release is held") == 2
-    assert shop.count("A new release is held") == 1
-    assert "<b>bank" not in everything
+    page = (await ask(rig.app, "/drift")).body
+    assert page.count('action="/pause"') == 2
+    assert "/services/%3Cb%3Ebank%3C%2Fb%3E?environment=production" in page
+    assert "<b>bank" not in page
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ async def test_a_pause_that_cannot_be_is_refused_with_what_is_expected(body: obj
 async def test_a_planned_change_is_begun_and_ended_on_the_page_and_by_no_other_site() -> None:
     rig = Rig()
     await rig.score()
-    (form,) = set(re.findall(r'name="form" value="([0-9a-f]+)"', (await ask(rig.app, "/")).body))
+    (form,) = set(re.findall(r'name="form" value="([0-9a-f]+)"', (await ask(rig.app, "/drift")).body))
 
     async def send(**fields: str):
         return await ask(rig.app, "/pause", method="POST", body=urlencode(fields).encode())
@@ -225,16 +225,16 @@ async def test_a_planned_change_is_begun_and_ended_on_the_page_and_by_no_other_s
     assert rig.watch.show()["services"][0]["pause"] is None
     assert (await send(**asked, form=form, more="1")).status == 400
     done = await send(**asked, form=form)
-    assert (done.status, done.headers["location"]) == (303, "/")
-    page = (await ask(rig.app, "/")).body
+    assert (done.status, done.headers["location"]) == (303, "/drift")
+    page = (await ask(rig.app, "/drift")).body
     assert "until 2027-01-15 10:00:00 UTC: <bdi>&lt;b&gt;a new prompt&lt;/b&gt;</bdi>" in page
     assert page.count(">paused</span>") == 9  # of the service and its eight detectors
     refused = await send(**asked | {"until": "soon"}, form=form)
     assert refused.status == 400
     assert "until: a duration such as 2h" in html.unescape(refused.body)
     assert (await send(service="shop", resume="1", form=form)).status == 303
-    assert ">paused</span>" not in (await ask(rig.app, "/")).body
-    assert "What is normal has been learned anew since" in (await ask(rig.app, "/")).body
+    assert ">paused</span>" not in (await ask(rig.app, "/drift")).body
+    assert "What is normal has been learned anew since" in (await ask(rig.app, "/drift")).body
 
 
 async def test_the_page_can_begin_a_pause_only_where_changes_are_watched() -> None:

@@ -220,10 +220,11 @@ async def test_the_page_shows_the_answer_and_any_two_can_be_chosen() -> None:
         await rig.score(name, quality, 60)
     app = pages(releases=rig.releases)
     await app.export(result())
-    overview = (await ask(app, "/")).body
-    assert "3&lt;b&gt;</bdi> less <bdi>2" in overview
-    assert "of this process" in overview
-    assert "worse" in overview
+    service = (await ask(app, "/services/shop")).body
+    assert "3&lt;b&gt;</bdi> less <bdi>2" in service
+    assert "of this process" in service
+    for shown in (service, (await ask(app, "/")).body):
+        assert "Release 3&lt;b&gt; is worse than 2 in completeness" in shown
     page = (await ask(app, "/releases", query="service=shop&before=1&release=2")).body
     assert "<bdi>2</bdi> shows no difference from <bdi>1</bdi>" in page
     assert "no difference seen" in page

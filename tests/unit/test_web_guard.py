@@ -63,7 +63,7 @@ def test_a_token_that_cannot_be_read_is_an_error_at_the_start(tmp_path: Path) ->
         ({"cookie": "other=1; ; =; tracescore"}, 401),
     ],
 )
-@pytest.mark.parametrize("path", ["/", f"/interactions/{TRACE}"])
+@pytest.mark.parametrize("path", ["/services/shop", f"/interactions/{TRACE}"])
 async def test_which_headers_open_the_page(app: Pages, path: str, headers: dict[str, str], status: int) -> None:
     await app.export(result(question="Something private?"))
     reply = await ask(app, path, **headers)

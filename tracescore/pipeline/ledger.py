@@ -76,11 +76,15 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What came in and what became of it, at one moment: spans received, interactions read, evaluations started."""
+    """What came in and what became of it, at one moment: spans received, interactions read, evaluations started.
+
+    `services`: the same of each service, where spans and what is pending are not known.
+    """
 
     spans: int = 0
     interactions: Mapping[State, int] = field(default_factory=dict)
     evaluations: Mapping[Measure, Tally] = field(default_factory=dict)
+    services: Mapping[str, "Snapshot"] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,10 +159,26 @@ class Ledger:
 
     def snapshot(self, spans: int = 0) -> Snapshot:
         """The counts at this moment; `spans` is how many were received."""
-        states = dict.fromkeys(STATES, 0)
-        for (state, _), count in self._read.items():
+        states, services = dict.fromkeys(STATES, 0), dict[str, dict[State, int]]()
+        for (state, (service, _)), count in self._read.items():
             states[state] += count
-        return Snapshot(spans, states, self.evaluations())
+            services.setdefault(service, dict.fromkeys(STATES, 0))[state] += count
+        ended = self._ended_of_services()
+        found = {name: Snapshot(0, read, ended.get(name, {})) for name, read in services.items() if name}
+        return Snapshot(spans, states, self.evaluations(), found)
+
+    def _ended_of_services(self) -> Mapping[str, Mapping[Measure, Tally]]:
+        counts: dict[str, dict[Measure, dict[Reason | Literal[""], int]]] = {}
+        for (measure, (_, reason), service), count in self._ended.items():
+            counts.setdefault(service, {}).setdefault(measure, {})[reason] = count
+        return {
+            service: {
+                measure: Tally(of[measure].pop("", 0), 0, of[measure])  # type: ignore[arg-type]
+                for measure in MEASURES
+                if measure in of
+            }
+            for service, of in counts.items()
+        }
 
     def evaluations(self) -> Mapping[Measure, Tally]:
         """What became of the evaluations so far, by measure; those never started are left out."""

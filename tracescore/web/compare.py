@@ -1,4 +1,4 @@
-"""Releases against one another: the block of the overview, a page to choose any two, and JSON for `tracescore compare`.
+"""Releases against one another: a page to choose any two, and JSON for `tracescore compare`.
 
 Both addresses take the fields service, environment, before, release and hours, as far as they are wanted.
 """
@@ -17,12 +17,6 @@ from tracescore.web.visit import Visit
 
 PATH = "/releases"
 FIELDS = ("service", "environment", "before", "release", "hours")
-
-
-def overview(releases: Releases, service: str | None) -> list[dict[str, Any]]:
-    """The running release of each service against the one before it, where there was one."""
-    shown = (of_process(releases, each, None) for each in releases.services() if service in (None, each[0]))
-    return [each | {"link": link((each["service"], each["environment"]))} for each in shown if each["before"]]
 
 
 def link(population: Population) -> str:

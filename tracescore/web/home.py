@@ -1,34 +1,43 @@
-"""The first page: the ledger, the scores of each measure, the lowest ones, the latest ones."""
+"""The first page: is everything all right? One row for each service, the most urgent first."""
 
-from typing import Any
-
+from tracescore.model import MEASURES
 from tracescore.net.asgi import Response
-from tracescore.web import compare, first, views
+from tracescore.runtime import in_slices
+from tracescore.web import first, services, views
+from tracescore.web.messages import html
 from tracescore.web.visit import Visit
 
 
 async def show(visit: Visit) -> Response:
-    """The page, of everything or of what its address chooses."""
+    """The page; an address that chooses one service leads to the page of that one."""
     shared = visit.shared
     try:
         chosen = views.read_filter(visit.request.query)
     except ValueError as error:
         return visit.message(400, "tracescore cannot show this", f"{error}.")
-    ledger = shared.ledger()
+    ledger, results = shared.ledger(), shared.recent.results()
     if first.is_waiting(ledger):
         return first.show(visit, ledger)
-    values = views.overview(shared.recent, ledger, chosen, shared.target, shared.estimating)
-    silent = views.silent(shared.recent.results())
+    rows = await in_slices(services.standings(shared))
+    if chosen.service is not None:
+        of = next(((row.service, row.environment) for row in rows if row.service == chosen.service), None)
+        if of is not None:
+            place = f"#{chosen.measure}" if chosen.measure else ""
+            return html(303, b"", headers=(("location", services.link(of) + place),))
     labels = shared.labelling if visit.visitor.may("labeller") else None
-    about: dict[str, Any] = {
-        "now": shared.clock(),
-        "gold": "/gold" if shared.gold is not None else None,
-        "keep": shared.settings.keep,
-        "endpoints": shared.endpoints,
-        "target_of": shared.target,
-        "switches": [(told or convention, shared.switch(convention, told)) for convention, told in silent],
-        "releases": compare.overview(shared.releases, chosen.service),
-        "changes": shared.changes.show() if shared.changes else None,
-        "labels_waiting": labels.counts()["waiting"] if labels else 0,
-    }
-    return visit.page("overview.html", **values, **about)
+    measured = {measure for row in rows for measure in row.measures}
+    silent = views.silent(results)
+    return visit.page(
+        "home.html",
+        rows=rows,
+        headline=services.headline(rows),
+        columns=[each for each in MEASURES if each in measured and chosen.measure in (None, each)],
+        chosen=chosen,
+        link=services.link,
+        ledger=ledger,
+        read=sum(ledger.interactions.values()),
+        not_captured=ledger.interactions.get("content_not_captured", 0),
+        switches=[(told or convention, shared.switch(convention, told)) for convention, told in silent],
+        now=shared.clock(),
+        labels_waiting=labels.counts()["waiting"] if labels else 0,
+    )

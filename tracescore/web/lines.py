@@ -28,21 +28,42 @@ class ScoreMean:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The mean of the scores from `start` to `end` (Unix seconds)."""
+    """The scores from `start` to `end` (Unix seconds)."""
 
     start: float
     end: float
-    mean: ScoreMean
+    scores: int
+    sums: WeightedSums
+
+    @property
+    def value(self) -> float:
+        """Their mean."""
+        return clip(self.sums.weighted_score / self.sums.weight)
+
+    @property
+    def middle(self) -> float:
+        """Between start and end."""
+        return (self.start + self.end) / 2
+
+    @property
+    def mean(self) -> ScoreMean:
+        """Their mean with its limits."""
+        return _mean(self.scores, self.sums)
 
 
 def mean_of(buckets: Sequence[Bucket]) -> ScoreMean | None:
     """The mean of all scores; None without any."""
-    sums = WeightedSums(*map(sum, zip(*(each.sums for each in buckets), strict=True))) if buckets else WeightedSums()
-    if sums.weight <= 0:
-        return None
-    found, scores = limits(sums), sum(each.scores for each in buckets)
-    value = clip(sums.weighted_score / sums.weight)
+    return _mean(*_sum(buckets)) if buckets else None
+
+
+def _mean(scores: int, sums: WeightedSums) -> ScoreMean:
+    found, value = limits(sums), clip(sums.weighted_score / sums.weight)
     return ScoreMean(value, found and found.lower, found and found.upper, scores, sums.effective_count)
+
+
+def _sum(buckets: Sequence[Bucket]) -> tuple[int, WeightedSums]:
+    sums = WeightedSums(*map(sum, zip(*(each.sums for each in buckets), strict=True)))
+    return sum(each.scores for each in buckets), sums
 
 
 def points(buckets: Sequence[Bucket], width: float, length: float) -> list[list[Point]]:
@@ -65,19 +86,16 @@ def _stretches(buckets: Sequence[Bucket], width: float, silence: float) -> Itera
 
 
 def _joined(stretch: Sequence[Bucket], width: float) -> Iterator[Point]:
-    groups: list[list[Bucket]] = []
-    group: list[Bucket] = []
+    groups: list[list[Bucket]] = [[]]
+    weight = squared = 0.0
     for bucket in stretch:
-        group.append(bucket)
-        mean = mean_of(group)
-        if mean is not None and mean.effective >= LEAST:
-            groups.append(group)
-            group = []
-    if group and groups:
-        groups[-1] += group
-    elif group:
-        groups.append(group)
+        if squared and weight**2 / squared >= LEAST:
+            groups.append([])
+            weight = squared = 0.0
+        groups[-1].append(bucket)
+        weight, squared = weight + bucket.sums.weight, squared + bucket.sums.weight_squared
+    if len(groups) > 1 and weight**2 / squared < LEAST:
+        left = groups.pop()
+        groups[-1] += left
     for each in groups:
-        mean = mean_of(each)
-        if mean is not None:
-            yield Point(each[0].start, each[-1].start + width, mean)
+        yield Point(each[0].start, each[-1].start + width, *_sum(each))

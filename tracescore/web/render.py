@@ -6,6 +6,7 @@ from typing import Any
 import jinja2
 
 from tracescore.drift import words
+from tracescore.model import OUTCOMES
 from tracescore.web import choice, glossary, views
 
 
@@ -20,6 +21,7 @@ def _environment() -> jinja2.Environment:
     environment.globals.update({name.lower(): value for name, value in vars(glossary).items() if name.isupper()})
     environment.globals.update(
         wanted=words.WANTED,
+        outcomes=OUTCOMES,
         evaluation_of=views.evaluation_of,
         telling=views.telling,
         is_score=views.is_score,

@@ -4,7 +4,20 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tracescore.web import api, compare, entrance, gold, gold_item, home, interactions, labels, listing, openapi, pause
+from tracescore.web import (
+    api,
+    compare,
+    drift,
+    entrance,
+    gold,
+    gold_item,
+    home,
+    interactions,
+    labels,
+    listing,
+    openapi,
+    service,
+)
 from tracescore.web.visit import PageRoom
 
 _GET, _POST, _BOTH = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")
@@ -31,6 +44,8 @@ class Route:
 
 ROUTES = (
     Route("/", home.show, page=True),
+    Route("/services/{rest}", service.show, page=True),
+    Route("/drift", drift.show, page=True),
     Route("/interactions", listing.show, page=True),
     Route("/interactions.csv", listing.as_csv),
     Route("/interactions.jsonl", listing.as_jsonl),
@@ -45,7 +60,7 @@ ROUTES = (
     Route("/gold", gold.show, page=True),
     Route("/labels", labels.show, page=True),
     Route("/labels", labels.take, _POST),
-    Route("/pause", pause.take, _POST),
+    Route("/pause", drift.take, _POST),
     Route("/logout", entrance.logout, _BOTH),
     Route(f"{openapi.ROOT}/openapi.json", openapi.describe),
     *(Route(f"{openapi.ROOT}{call.path}", api.as_room(call.answer), _OF[call.method]) for call in openapi.CALLS),

@@ -3,21 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import parse_qs, urlencode
 
-from tracescore.config import DEFAULT_MEASURES
 from tracescore.model import (
     MEASURES,
-    OUTCOMES,
     Evaluation,
     Item,
     Measure,
     Result,
     Score,
 )
-from tracescore.pipeline.ledger import Snapshot
-from tracescore.web.recent import Mean, Recent, Scored, Sliced, means, scored, sliced, worst
 
 WORST_SHOWN, WORST_SHOWN_ALONE, LATEST_SHOWN = 5, 50, 15
 LONGEST_SERVICE = 255
@@ -64,66 +59,14 @@ class Estimating:
     min_count: float = 20
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureView:
-    """One measure on the overview: its means, whole and by slice, its worst scores, its target."""
-
-    measure: Measure
-    means: Sequence[Mean]
-    sliced: Sequence[Sliced]
-    worst: Sequence[Scored]
-    target: float | None
-
-
 TargetOf = Callable[[Measure, str], float | None]
 """What the mean of a measure of a service should stay above; `*`: of services without a target of their own."""
-
-
-def overview(
-    recent: Recent, ledger: Snapshot, chosen: Filter, target: TargetOf, estimating: Estimating
-) -> dict[str, Any]:
-    """The overview's figures: means and worst scores of the results kept, and the ledger."""
-    results = recent.results(chosen.service)
-    shown = [measure for measure in _measures(ledger, results) if chosen.measure in (None, measure)]
-    most = WORST_SHOWN_ALONE if chosen.measure else WORST_SHOWN
-    services = recent.services()
-    if chosen.service and chosen.service not in services:
-        services = sorted([*services, chosen.service])
-    return {
-        "chosen": chosen,
-        "ledger": ledger,
-        "outcomes": OUTCOMES,
-        "read": sum(ledger.interactions.values()),
-        "not_captured": ledger.interactions.get("content_not_captured", 0),
-        "all_measures": _measures(ledger, recent.results()),
-        "services": services,
-        "kept": len(recent),
-        "views": [
-            MeasureView(
-                measure,
-                means(scores, estimating.max_weight),
-                sliced(scores, estimating.max_weight, estimating.min_count),
-                worst(scores, most),
-                target(measure, chosen.service or "*"),
-            )
-            for measure in shown
-            for scores in [scored(results, measure)]
-        ],
-        "columns": shown,
-        "latest": results[:LATEST_SHOWN],
-    }
 
 
 def silent(results: Sequence[Result]) -> list[tuple[str, str]]:
     """Convention and instrumentation of interactions that came without their texts, in order of the alphabet."""
     told = (result.interaction for result in results)
     return sorted({(one.convention, one.instrumentation) for one in told if one.state == "content_not_captured"})
-
-
-def _measures(ledger: Snapshot, results: Sequence[Result]) -> list[Measure]:
-    """The measures there is anything to say of; before anything has come, those of live traffic."""
-    present = set(ledger.evaluations) | {evaluation.measure for result in results for evaluation in result.evaluations}
-    return [measure for measure in MEASURES if measure in (present or DEFAULT_MEASURES)]
 
 
 def evaluation_of(result: Result, measure: Measure) -> Evaluation | None:

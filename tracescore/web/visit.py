@@ -98,6 +98,7 @@ PLACES = (
     Place("Interactions", "/interactions"),
     Place("Compare", "/releases"),
     Place("Gold", "/gold", there=lambda shared: shared.gold is not None),
+    Place("Drift", "/drift", there=lambda shared: shared.changes is not None),
     Place("Labels", "/labels", there=lambda shared: shared.labelling is not None),
 )
 

@@ -1,4 +1,4 @@
-"""Silences the detectors of a service during a planned change, or ends that."""
+"""What the detectors of every service know; an operator silences them during a planned change, or ends that."""
 
 from collections.abc import Mapping
 
@@ -6,9 +6,18 @@ from tracescore.net.asgi import Response
 from tracescore.web.api import change_pause
 from tracescore.web.guard import audit
 from tracescore.web.messages import only_known
+from tracescore.web.services import link
 from tracescore.web.visit import Visit
 
 _FIELDS = {"form", "service", "until", "why", "pause", "resume"}
+
+
+async def show(visit: Visit) -> Response:
+    """The page."""
+    changes = visit.shared.changes
+    if changes is None:
+        return visit.message(404, "Nothing here", "This process does not look for drops: drift.detector is false.")
+    return visit.page("drift.html", changes=changes.show(), link=link)
 
 
 async def take(visit: Visit) -> Response:
@@ -28,4 +37,4 @@ async def take(visit: Visit) -> Response:
         await visit.shared.save()
         audit(visitor.name, f"baseline_{action}", **asked)
 
-    return await visit.take_form("/", change)
+    return await visit.take_form("/drift", change)
