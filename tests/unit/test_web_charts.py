@@ -16,8 +16,8 @@ from tests.web_results import TRACE, ask, pages, result, watched_pages
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.model import Score, Unscored
 from tracescore.pipeline.ledger import Snapshot, Tally
-from tracescore.web.charts import CHART, SPARK, Mark, chart, spark
-from tracescore.web.history import DAY
+from tracescore.web.charts import CHART, SPARK, ChartMark, chart, spark
+from tracescore.web.history import DAY, Bucket
 from tracescore.web.lines import Point
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,10 @@ NUMBERS = re.compile(r"-?\d+(?:\.\d+)?")
 POINTS = st.lists(
     st.builds(
         lambda at, score, n: Point(
-            NOW - DAY + at, NOW - DAY + at + 900, n, WeightedSums(n, n * score, n, n * score, n * score * score)
+            NOW - DAY + at,
+            NOW - DAY + at + 900,
+            score,
+            [Bucket(NOW - DAY + at, n, WeightedSums(n, n * score, n, n * score, n * score * score))],
         ),
         st.integers(-10_000, 90_000),
         st.floats(0, 1),
@@ -40,7 +43,7 @@ POINTS = st.lists(
 @settings(max_examples=80, deadline=None)
 @given(st.lists(POINTS, max_size=3), st.none() | st.floats(0.01, 0.99), st.lists(st.integers(0, 86_400), max_size=6))
 def test_everything_lies_inside_the_drawing(stretches, target, moments) -> None:
-    marks = [Mark(NOW - at, "release", f"r{at}") for at in moments]
+    marks = [ChartMark(NOW - at, "release", f"r{at}") for at in moments]
     for drawn, box in (
         (chart(stretches, NOW - DAY, NOW, target, marks), CHART),
         (spark(stretches, NOW - DAY, NOW, target), SPARK),
@@ -55,7 +58,7 @@ def test_everything_lies_inside_the_drawing(stretches, target, moments) -> None:
 
 
 def test_marks_outside_of_what_is_shown_are_left_out_and_names_never_lie_over_each_other() -> None:
-    marks = [Mark(NOW - at, "release", "a-long-release-name") for at in (2 * DAY, 40_000, 39_900, 100)]
+    marks = [ChartMark(NOW - at, "release", "a-long-release-name") for at in (2 * DAY, 40_000, 39_900, 100)]
     drawn = chart([], NOW - DAY, NOW, None, marks).marks
     assert [(each.mark.at - NOW, each.named, each.before) for each in drawn] == [
         (-40_000, True, False),
@@ -156,7 +159,7 @@ async def test_every_drawing_has_a_name_and_every_table_a_caption_or_headers_of_
 
 
 async def test_without_any_score_there_is_no_drawing_and_nothing_is_made_up() -> None:
-    app = pages(ledger=Snapshot())
+    app = pages()
     await app.export(result((Unscored("completeness", "judge_quota"),), trace_id=TRACE))
     page = flat(await ask(app))
     assert "not measured: the judge's quota is used up" in page

@@ -217,6 +217,6 @@ def test_every_point_stands_on_twenty_scores_and_a_silence_interrupts_the_line()
     history = fill(told, SettableClock())
     (buckets,) = history.series(SHOP, DAY).values()
     first, second = points(buckets, WIDTHS[DAY], DAY)
-    assert [point.scores for point in first] == [30]
+    assert [point.mean.scores for point in first] == [30]
     assert first[0].mean.lower is not None
-    assert [(point.scores, point.mean.lower) for point in second] == [(15, None)]
+    assert [(point.mean.scores, point.mean.lower) for point in second] == [(15, None)]

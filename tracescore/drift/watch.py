@@ -198,7 +198,8 @@ class DriftWatch(Continuing):
     def _labels(self, population: Population, kind: DetectorKind) -> list[str]:
         return [self._judge, *population, kind.name, MEASURES[kind.name], kind.against]
 
-    def _figures(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, float | None]:
+    def _found(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, float | None]:
+        """What the state of a detector follows from."""
         evidence, change = detector.evidence, detector.change
         suspected = evidence >= math.sqrt(self.family.threshold) and change is not None
         suspected = suspected and not self.family.pauses.running(population[0])
@@ -206,13 +207,17 @@ class DriftWatch(Continuing):
             "evidence_days": evidence,
             "detected": float((population, kind) in self._detected),
             "learning": float(detector.is_learning),
+            "change_scores": change.scores if change and suspected else None,
+            "change_timestamp_seconds": change.onset if change and suspected else None,
+        }
+
+    def _figures(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, float | None]:
+        return self._found(population, kind, detector) | {
             "reference_ratio": detector.reference(self._clock()),
             "baseline_ratio": detector.baseline,
             "between_days_ratio": detector.between_days if kind.against == "baseline" else None,
             "swing_ratio": detector.swing if kind.against == "baseline" else None,
             "scores": detector.scores,
-            "change_scores": change.scores if change and suspected else None,
-            "change_timestamp_seconds": change.onset if change and suspected else None,
         }
 
     def _states(self) -> Iterator[Metric]:
@@ -237,7 +242,13 @@ class DriftWatch(Continuing):
             "services": [self._service(population, watched) for population, watched in self.family.watched.items()],
         }
 
-    def _service(self, population: Population, watched: Watched) -> dict[str, Any]:
+    def service(self, population: Population, *, brief: bool = False) -> dict[str, Any] | None:
+        """What `show` says of one service; None where it is not watched. `brief`: of its detectors the state alone."""
+        watched = self.family.watched.get(population)
+        self._end_pauses()
+        return None if watched is None else self._service(population, watched, brief=brief)
+
+    def _service(self, population: Population, watched: Watched, *, brief: bool = False) -> dict[str, Any]:
         verdict = self.verdict(population)
         pattern, pause = self.pattern(population, verdict), self.family.pauses.latest.get(population[0])
         return {
@@ -247,25 +258,28 @@ class DriftWatch(Continuing):
             "verdict": verdict,
             "pattern": pattern,
             "advice": LEARNING if pattern == "none" and watched.is_learning else ADVICE[pattern],
-            "detectors": [self._detector(population, kind, each) for kind, each in watched.detectors.items()],
+            "detectors": [
+                self._detector(population, kind, each, brief=brief) for kind, each in watched.detectors.items()
+            ],
         }
 
-    def _detector(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, Any]:
-        figures = self._figures(population, kind, detector)
-        found = difference(detector, figures["change_timestamp_seconds"] or self._clock() - _WEEK)
+    def _detector(self, population: Population, kind: DetectorKind, of: Detector, *, brief: bool) -> dict[str, Any]:
+        figures = self._found(population, kind, of) if brief else self._figures(population, kind, of)
+        state = self._state(population, figures)
+        known: dict[str, Any] = {"detector": kind.name, "against": kind.against, "state": state}
+        if brief:
+            return known
+        found = difference(of, figures["change_timestamp_seconds"] or self._clock() - _WEEK)
         swing = kind.against == "baseline" and self._settings.reference == "flat"
-        state, drop = self._state(population, figures), self._drop(population, kind)
-        return {
-            "detector": kind.name,
-            "against": kind.against,
-            "state": state,
+        drop = self._drop(population, kind)
+        return known | {
             **{name: value for name, value in figures.items() if name not in ("detected", "learning")},
             "difference": found and list(found),
-            "learned_at": detector.learned_at,
-            "by_block_advised": swing and detector.swing > 2 * self._settings.tolerance,
+            "learned_at": of.learned_at,
+            "by_block_advised": swing and of.swing > 2 * self._settings.tolerance,
             "drop": drop and drop._asdict(),
-            "says": words.says(state, kind, detector, drop, self._settings, self._clock()),
-            "gap": words.gap(detector, self._settings, self._clock()),
+            "says": words.says(state, kind, of, drop, self._settings, self._clock()),
+            "gap": words.gap(of, self._settings, self._clock()),
         }
 
     def _state(self, population: Population, figures: Mapping[str, float | None]) -> words.DetectorStateName:

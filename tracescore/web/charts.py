@@ -31,7 +31,7 @@ SPARK = Box(120, 34, 0, 3, 3, 3)
 MarkKind = Literal["release", "judge", "drop"]
 
 
-class Mark(NamedTuple):
+class ChartMark(NamedTuple):
     """Something that happened at a moment (Unix seconds), and its name."""
 
     at: float
@@ -42,7 +42,7 @@ class Mark(NamedTuple):
 class DrawnMark(NamedTuple):
     """A mark and its place; `named` where there is room for its name, which ends at x where `before`."""
 
-    mark: Mark
+    mark: ChartMark
     x: float
     named: bool
     before: bool
@@ -92,7 +92,7 @@ class _Scale:
 
 
 def chart(
-    stretches: Sequence[Sequence[Point]], since: float, until: float, target: float | None, marks: Iterable[Mark]
+    stretches: Sequence[Sequence[Point]], since: float, until: float, target: float | None, marks: Iterable[ChartMark]
 ) -> Chart:
     """A chart of what was scored between two moments, Unix seconds."""
     means = [[point.mean for point in stretch] for stretch in stretches]
@@ -144,7 +144,7 @@ def _path(places: Iterable[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in places)
 
 
-def _placed(marks: Iterable[Mark], scale: _Scale, since: float, until: float) -> Iterable[DrawnMark]:
+def _placed(marks: Iterable[ChartMark], scale: _Scale, since: float, until: float) -> Iterable[DrawnMark]:
     """Names stand right of their lines, or left of them near the right edge; those that would meet are left out."""
     free = 0.0
     for mark in sorted(mark for mark in marks if since <= mark.at <= until):

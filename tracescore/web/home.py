@@ -34,6 +34,7 @@ async def show(visit: Visit) -> Response:
         columns=[each for each in MEASURES if each in measured and chosen.measure in (None, each)],
         chosen=chosen,
         link=services.link,
+        lowest=services.lowest,
         ledger=ledger,
         read=sum(ledger.interactions.values()),
         not_captured=ledger.interactions.get("content_not_captured", 0),

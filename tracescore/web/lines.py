@@ -28,17 +28,12 @@ class ScoreMean:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The scores from `start` to `end` (Unix seconds)."""
+    """The scores from `start` to `end` (Unix seconds), and their mean `value`."""
 
     start: float
     end: float
-    scores: int
-    sums: WeightedSums
-
-    @property
-    def value(self) -> float:
-        """Their mean."""
-        return clip(self.sums.weighted_score / self.sums.weight)
+    value: float
+    buckets: Sequence[Bucket]
 
     @property
     def middle(self) -> float:
@@ -47,31 +42,29 @@ class Point:
 
     @property
     def mean(self) -> ScoreMean:
-        """Their mean with its limits."""
-        return _mean(self.scores, self.sums)
+        """The mean with its limits, worked out when it is asked for."""
+        return _mean(self.buckets)
 
 
 def mean_of(buckets: Sequence[Bucket]) -> ScoreMean | None:
     """The mean of all scores; None without any."""
-    return _mean(*_sum(buckets)) if buckets else None
+    return _mean(buckets) if buckets else None
 
 
-def _mean(scores: int, sums: WeightedSums) -> ScoreMean:
+def _mean(buckets: Sequence[Bucket]) -> ScoreMean:
+    sums = WeightedSums(*map(sum, zip(*(each.sums for each in buckets), strict=True)))
     found, value = limits(sums), clip(sums.weighted_score / sums.weight)
+    scores = sum(each.scores for each in buckets)
     return ScoreMean(value, found and found.lower, found and found.upper, scores, sums.effective_count)
 
 
-def _sum(buckets: Sequence[Bucket]) -> tuple[int, WeightedSums]:
-    sums = WeightedSums(*map(sum, zip(*(each.sums for each in buckets), strict=True)))
-    return sum(each.scores for each in buckets), sums
-
-
-def points(buckets: Sequence[Bucket], width: float, length: float) -> list[list[Point]]:
+def points(buckets: Sequence[Bucket], width: float, length: float, least: float = 0.0) -> list[list[Point]]:
     """Stretches of points, interrupted by silences. Buckets of `width` seconds with too few scores join the next ones.
 
-    What is left at the end of a stretch joins the point before it, where there is one.
+    So do those of less than `least` seconds. What is left at the end of a stretch joins the point before it, where
+    there is one. `length`: seconds that are shown.
     """
-    return [list(_joined(each, width)) for each in _stretches(buckets, width, length / _SILENCE)]
+    return [list(_joined(each, width, least)) for each in _stretches(buckets, width, length / _SILENCE)]
 
 
 def _stretches(buckets: Sequence[Bucket], width: float, silence: float) -> Iterator[list[Bucket]]:
@@ -85,11 +78,12 @@ def _stretches(buckets: Sequence[Bucket], width: float, silence: float) -> Itera
         yield stretch
 
 
-def _joined(stretch: Sequence[Bucket], width: float) -> Iterator[Point]:
+def _joined(stretch: Sequence[Bucket], width: float, least: float) -> Iterator[Point]:
     groups: list[list[Bucket]] = [[]]
     weight = squared = 0.0
     for bucket in stretch:
-        if squared and weight**2 / squared >= LEAST:
+        group = groups[-1]
+        if group and weight**2 / squared >= LEAST and bucket.start - group[0].start >= least:
             groups.append([])
             weight = squared = 0.0
         groups[-1].append(bucket)
@@ -98,4 +92,6 @@ def _joined(stretch: Sequence[Bucket], width: float) -> Iterator[Point]:
         left = groups.pop()
         groups[-1] += left
     for each in groups:
-        yield Point(each[0].start, each[-1].start + width, *_sum(each))
+        total = sum(bucket.sums.weight for bucket in each)
+        value = clip(sum(bucket.sums.weighted_score for bucket in each) / total)
+        yield Point(each[0].start, each[-1].start + width, value, each)

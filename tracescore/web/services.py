@@ -12,7 +12,7 @@ from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.model import MEASURES, Measure, Reason, Result, Score
 from tracescore.web.charts import Chart, spark
 from tracescore.web.glossary import MEASURE_NAMES
-from tracescore.web.history import DAY, WIDTHS, Bucket, ScoreSeries
+from tracescore.web.history import DAY, HOUR, WIDTHS, Bucket, ScoreSeries
 from tracescore.web.lines import ScoreMean, mean_of, points
 from tracescore.web.standing import Facts, StandingVerdict, decide
 from tracescore.web.visit import SharedParts
@@ -65,20 +65,32 @@ class ServiceStanding:
 class Missing:
     """Why measures of a service gave no score, by the interactions that the page keeps."""
 
-    def __init__(self, results: Sequence[Result]) -> None:
+    def __init__(self) -> None:
         self._reasons: dict[tuple[Population, Measure], Counter[Reason]] = {}
         self.releases: dict[Population, str] = {}
         self.measures: dict[Population, set[Measure]] = {}
-        names: dict[tuple[str, str], Population] = {}
-        for result in results:
-            told = result.interaction.service, result.interaction.environment
-            of = names.get(told) or names.setdefault(told, (label_value(told[0]), label_value(told[1])))
-            self.releases.setdefault(of, result.interaction.release)
-            tried = self.measures.setdefault(of, set())
-            for each in result.evaluations:
-                tried.add(each.measure)
-                if not isinstance(each, Score):
-                    self._reasons.setdefault((of, each.measure), Counter())[each.reason] += 1
+        self._names: dict[tuple[str, str], Population] = {}
+
+    def add(self, results: Sequence[Result]) -> Generator[None, None, None]:
+        """Takes in results, the newest first; in steps, each of which is short."""
+        for number, result in enumerate(results, 1):
+            self._add(result)
+            if number % 200 == 0:
+                yield
+
+    def _add(self, result: Result) -> None:
+        of = self.of(result)
+        self.releases.setdefault(of, result.interaction.release)
+        tried = self.measures.setdefault(of, set())
+        for each in result.evaluations:
+            tried.add(each.measure)
+            if not isinstance(each, Score):
+                self._reasons.setdefault((of, each.measure), Counter())[each.reason] += 1
+
+    def of(self, result: Result) -> Population:
+        """Service and environment by which the result is counted."""
+        told = result.interaction.service, result.interaction.environment
+        return self._names.get(told) or self._names.setdefault(told, (label_value(told[0]), label_value(told[1])))
 
     def reason(self, of: Population, measure: Measure) -> Reason | None:
         """The commonest one; None where none is known."""
@@ -88,21 +100,14 @@ class Missing:
 
 def standings(shared: SharedParts) -> Generator[None, None, list[ServiceStanding]]:
     """All services, the most urgent first; in steps, each of which is short."""
-    missing = Missing(shared.recent.results())
-    yield
-    watched = watching(shared)
-    yield
-    found = []
+    missing, found = Missing(), []
+    yield from missing.add(shared.recent.results())
     for of in sorted({*shared.history.populations(), *missing.releases}):
-        found.append(standing(shared, of, missing, watched.get(of)))
+        watched = shared.changes.service(of, brief=True) if shared.changes else None
+        yield
+        found.append(standing(shared, of, missing, watched))
         yield
     return sorted(found, key=lambda each: (each.verdict.urgency, each.service, each.environment))
-
-
-def watching(shared: SharedParts) -> Mapping[Population, Watching]:
-    """What the detectors say of each service that they watch."""
-    shown = shared.changes.show()["services"] if shared.changes else ()
-    return {(each["service"], each["environment"]): each for each in shown}
 
 
 def standing(shared: SharedParts, of: Population, missing: Missing, watched: Watching | None) -> ServiceStanding:
@@ -112,7 +117,7 @@ def standing(shared: SharedParts, of: Population, missing: Missing, watched: Wat
     cells = {}
     for measure in (each for each in MEASURES if each in tried):
         line = current(series, measure)
-        stretches = points(series[line], WIDTHS[DAY], DAY) if line else ()
+        stretches = points(series[line], WIDTHS[DAY], DAY, HOUR) if line else ()
         mean, target = mean_of(series[line]) if line else None, shared.target(measure, of[0])
         facts = Facts(mean, target, *_detectors(watched, measure), missing.reason(of, measure))
         drawn = spark(stretches, now - DAY, now, target) if line else None
@@ -187,6 +192,12 @@ def link(of: Population, **fields: str) -> str:
     """The page of a service."""
     query = urlencode({"environment": of[1], **fields}, errors="replace")
     return f"/services/{quote(of[0], safe='', errors='replace')}?{query}"
+
+
+def lowest(of: Population, measure: Measure) -> str:
+    """The list of the answers of a service with the lowest scores of a measure first."""
+    fields = {"service": of[0], "environment": of[1], "sort": measure}
+    return f"/interactions?{urlencode(fields, errors='replace')}"
 
 
 def headline(rows: Sequence[ServiceStanding]) -> tuple[str, str]:
