@@ -27,7 +27,7 @@ from tracescore.drift.diagnosis import (
     diagnose,
     difference,
 )
-from tracescore.drift.family import Family, FamilyState, Population, Watched
+from tracescore.drift.family import Family, FamilyState, Population
 from tracescore.drift.gauges import GAUGES
 from tracescore.drift.observations import MEASURES, Against, DetectorKind, Name
 from tracescore.drift.told import ReportedDrop, gone_on
@@ -239,16 +239,15 @@ class DriftWatch(Continuing):
             "forgot_before": self._forgot_before,
             "threshold_days": self.family.threshold,
             "false_alarm_every_days": self._settings.false_alarm_every / 86_400,
-            "services": [self._service(population, watched) for population, watched in self.family.watched.items()],
+            "services": [self.service(population) for population in self.family.watched],
         }
 
     def service(self, population: Population, *, brief: bool = False) -> dict[str, Any] | None:
         """What `show` says of one service; None where it is not watched. `brief`: of its detectors the state alone."""
-        watched = self.family.watched.get(population)
         self._end_pauses()
-        return None if watched is None else self._service(population, watched, brief=brief)
-
-    def _service(self, population: Population, watched: Watched, *, brief: bool = False) -> dict[str, Any]:
+        watched = self.family.watched.get(population)
+        if watched is None:
+            return None
         verdict = self.verdict(population)
         pattern, pause = self.pattern(population, verdict), self.family.pauses.latest.get(population[0])
         return {
@@ -258,9 +257,7 @@ class DriftWatch(Continuing):
             "verdict": verdict,
             "pattern": pattern,
             "advice": LEARNING if pattern == "none" and watched.is_learning else ADVICE[pattern],
-            "detectors": [
-                self._detector(population, kind, each, brief=brief) for kind, each in watched.detectors.items()
-            ],
+            "detectors": [self._detector(population, *each, brief=brief) for each in watched.detectors.items()],
         }
 
     def _detector(self, population: Population, kind: DetectorKind, of: Detector, *, brief: bool) -> dict[str, Any]:
