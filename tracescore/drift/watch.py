@@ -245,8 +245,7 @@ class DriftWatch(Continuing):
     def service(self, population: Population, *, brief: bool = False) -> dict[str, Any] | None:
         """What `show` says of one service; None where it is not watched. `brief`: of its detectors the state alone."""
         self._end_pauses()
-        watched = self.family.watched.get(population)
-        if watched is None:
+        if (watched := self.family.watched.get(population)) is None:
             return None
         verdict = self.verdict(population)
         pattern, pause = self.pattern(population, verdict), self.family.pauses.latest.get(population[0])

@@ -39,5 +39,6 @@ FIXES: Mapping[Reason, str] = {
     "internal_error": "Look for event=defect in the log of tracescore and report it.",
     "queue_full": "Raise evaluators.max_concurrency, or lower sampling.ratio: the judge is too slow for the traffic.",
     "shutdown": "Set spool.path, so that waiting interactions survive a restart.",
+    "budget": "Raise judge.budget.per_day, or wait for midnight (UTC).",
     "erased": "Nothing: somebody asked for it.",
 }
