@@ -9,7 +9,7 @@ import logging
 import re
 import time
 from html import unescape
-from typing import Any
+from typing import Any, get_args, get_type_hints
 from urllib.parse import urlencode
 
 import anyio
@@ -288,3 +288,12 @@ async def test_the_page_of_an_interaction_with_the_longest_texts_is_made_in_time
 async def test_a_blank_and_a_missing_answer_are_told_apart() -> None:
     assert "Answer blank" in text(await ask(await filled(result((), answer=" ")), PAGE))
     assert "Answer not recorded" in text(await ask(await filled(result((), answer=None)), PAGE))
+
+
+async def test_an_item_of_any_kind_is_shown_also_without_a_verdict() -> None:
+    kinds = get_args(get_type_hints(Item)["kind"])
+    items = tuple(Item(kind, f"an item: {kind}") for kind in kinds)
+    app = await filled(result((Unscored("context_precision", "judge_incomplete", items=items),)))
+    reply = await ask(app, PAGE)
+    assert reply.status == 200
+    assert all(f"an item: {kind}" in reply.body for kind in kinds)

@@ -125,7 +125,13 @@ VERDICT_MEANINGS: Mapping[str, str] = {
     "unattributed": "Without anchors (drift.anchors) tracescore cannot tell whether the judge moved.",
 }
 
-ITEM_NAMES = {"question": "generated", "part": "part", "claim": "claim", "reference_claim": "reference"}
+ITEM_NAMES = {
+    "question": "generated",
+    "part": "part",
+    "claim": "claim",
+    "reference_claim": "reference",
+    "passage": "passage",
+}
 
 GOOD_VERDICTS = frozenset({"supported", "covered", "TP", "useful"})
 BAD_VERDICTS = frozenset({"contradicted", "not_found", "missing", "FP", "missed", "not_useful"})
