@@ -74,7 +74,7 @@ async def whole(folder: Path, web: WebConfig = BARE) -> Pages:
         ),
         results.result(Score("faithfulness", 0.5), number=3, context_source="prompt", service="docs"),
     ):
-        for part in (app, watch, releases, labels):
+        for part in (app, app.history, watch, releases, labels):
             await part.export(each)
     return app
 
@@ -85,7 +85,7 @@ BODIES = {
     "/spool": {"backup": "/tmp/copy"},
     "/erase": {"trace": TRACE},
 }
-QUERIES = {"/releases": "service=shop", "/interactions": "group=question"}
+QUERIES = {"/releases": "service=shop", "/history": "service=shop&range=hour", "/interactions": "group=question"}
 
 
 def called(call: openapi.ApiCall) -> dict[str, Any]:
@@ -167,6 +167,18 @@ async def test_every_route_of_the_api_is_described_and_the_other_way_round(tmp_p
     assert len({of["operationId"] for path in description["paths"].values() for of in path.values()}) == len(described)
 
 
+async def test_services_and_their_history_hold_what_was_scored(tmp_path: Path) -> None:
+    app = await whole(tmp_path)
+    services = json.loads((await ask(app, "/api/v1/services")).body)["services"]
+    assert {each["service"] for each in services} == {"shop", "docs"}
+    shop = next(each for each in services if each["service"] == "shop")
+    relevancy = next(each for each in shop["measures"] if each["measure"] == "answer_relevancy")
+    assert (relevancy["mean"]["value"], relevancy["mean"]["scores"], relevancy["target"]) == (0.81, 1, 0.5)
+    history = json.loads((await ask(app, "/api/v1/history", "service=shop")).body)
+    lines = {line["of"]["measure"]: line["points"] for line in history["series"]}
+    assert [point["mean"]["value"] for point in lines["answer_relevancy"]] == [0.81]
+
+
 async def test_the_list_of_the_api_is_the_list_of_the_page(tmp_path: Path) -> None:
     app = await whole(tmp_path)
     answer = json.loads((await ask(app, "/api/v1/interactions", "faithfulness.max=0.6&sort=-faithfulness")).body)
@@ -182,6 +194,9 @@ async def test_the_list_of_the_api_is_the_list_of_the_page(tmp_path: Path) -> No
         (f"/api/v1/interactions/{'0' * 32}", 404, "none of them is of this trace"),
         ("/api/v1/interactions/nothing", 404, "No page has this address"),
         ("/api/v1/releases", 400, "service: the name of one expected"),
+        ("/api/v1/history", 400, "service: the name of one expected"),
+        ("/api/v1/history?service=nowhere", 404, "/api/v1/services lists all services"),
+        ("/api/v1/history?service=shop&range=year", 400, "range: one of hour, day, week expected; got 'year'"),
         ("/api/v1/anchors?count=0", 400, "count: 1 to 1000 expected; got '0'"),
         ("/api/baseline", 404, "No page has this address"),
     ],

@@ -56,6 +56,7 @@ def _choices() -> dict[str, Mapping[str, Any]]:
 _RELEASES = dict.fromkeys(("service", "environment", "before", "release"), _TEXT) | {
     "hours": {"type": "integer", "minimum": 1, "maximum": WEEK}
 }
+_HISTORY = {"service": _TEXT, "environment": _TEXT, "range": _TEXT | {"enum": ["hour", "day", "week"]}}
 _COUNT = {"count": {"type": "integer", "minimum": 1, "maximum": api.MOST_ANCHORS}}
 _NUMBER: Mapping[str, Any] = {"type": "integer", "minimum": 1}
 _RUNS: Mapping[str, Mapping[str, Any]] = {
@@ -66,7 +67,10 @@ _RUNS: Mapping[str, Mapping[str, Any]] = {
 _ANY = dict[str, Any]
 
 CALLS = (
-    ApiCall("GET", "/services", figures.services, "The means of every service", shapes.ServicesShape),
+    ApiCall("GET", "/services", figures.services, "How every service stands, the most urgent first",
+            shapes.ServicesShape),
+    ApiCall("GET", "/history", figures.history, "The means of a service over the last hour, day or week",
+            shapes.HistoryShape, _HISTORY, ("service",)),
     ApiCall("GET", "/ledger", figures.ledger, "What came in, and what became of it", shapes.LedgerShape),
     ApiCall("GET", "/interactions", figures.interactions, "One page of interactions, or of questions asked again",
             shapes.InteractionsShape, _choices()),

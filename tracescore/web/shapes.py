@@ -140,7 +140,20 @@ class InteractionsShape(TypedDict):
 
 
 class MeanShape(TypedDict):
-    """The weighted mean of one measure by one judge in one epoch, and its 95 % interval.
+    """A weighted mean and its 95 % interval, null where too few scores are behind it.
+
+    The `scores` say as much as `effective` equally weighted ones.
+    """
+
+    value: float
+    lower: float | None
+    upper: float | None
+    scores: int
+    effective: float
+
+
+class SeriesShape(TypedDict):
+    """What a mean is a mean of: scores of one measure by one judge in one epoch.
 
     `context_source` is `prompt` for faithfulness to the rendered prompt, which is one apart.
     """
@@ -149,25 +162,61 @@ class MeanShape(TypedDict):
     judge: str
     epoch: int
     context_source: str | None
-    mean: float
-    lower: float
-    upper: float
-    scores: int
+
+
+class StandingShape(TypedDict):
+    """How a measure of a service stands: a word, why, and what to do; `mean` and `of` are null without a score."""
+
+    measure: str
+    state: str
+    why: str
+    fix: str
     target: float | None
+    of: SeriesShape | None
+    mean: MeanShape | None
 
 
 class ServiceShape(TypedDict):
-    """A service and its measures."""
+    """How a service stands, by the worst of its measures; `change` tells where its running release is worse."""
 
     service: str
-    measures: list[MeanShape]
+    environment: str
+    release: str
+    state: str
+    says: str
+    advice: str
+    change: str
+    measures: list[StandingShape]
 
 
 class ServicesShape(TypedDict):
-    """All services, over the `kept` interactions."""
+    """All services, the most urgent first."""
 
-    kept: int
     services: list[ServiceShape]
+
+
+class PointShape(TypedDict):
+    """The scores from `start` to `end`."""
+
+    start: float
+    end: float
+    mean: MeanShape
+
+
+class LineShape(TypedDict):
+    """The points of one series, in order of time."""
+
+    of: SeriesShape
+    points: list[PointShape]
+
+
+class HistoryShape(TypedDict):
+    """The series of a service over the last hour, day or week."""
+
+    service: str
+    environment: str
+    range: str
+    series: list[LineShape]
 
 
 class TallyShape(TypedDict):
