@@ -10,7 +10,7 @@ from tracescore.drift.family import Population
 from tracescore.drift.releases import WEEK, Releases
 from tracescore.drift.report import HOUR, of_process, population_of
 from tracescore.net.asgi import Response
-from tracescore.runtime import in_slices
+from tracescore.runtime import aside, in_slices
 from tracescore.web import pairs
 from tracescore.web.messages import only_known
 from tracescore.web.visit import Visit
@@ -52,17 +52,20 @@ async def show(visit: Visit) -> Response:
         found = chosen(shared.releases, query)
     except ValueError as error:
         return visit.message(400, "This cannot be shown", f"{error}.")
-    paired = None
+    paired, differences = None, {}
     if found["before"]:
         of, since = (found["service"], found["environment"]), shared.clock() - found["hours"] * HOUR
         results = shared.recent.results()
         paired = await in_slices(pairs.pair(results, of, found["before"], found["release"], since))
+        differences = await aside(paired.differences)
     names = [name for name, _ in known]
     services = [
         {"name": " ".join(each) if names.count(each[0]) > 1 else each[0], "link": link(each), "of": each}
         for each in known
     ]
-    return visit.page("releases.html", **found, paired=paired, moved=pairs.MOVED, services=services)
+    return visit.page(
+        "releases.html", **found, paired=paired, differences=differences, moved=pairs.MOVED, services=services
+    )
 
 
 def _telling(releases: Releases, population: Population) -> tuple[bool, int]:

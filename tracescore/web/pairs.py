@@ -6,6 +6,7 @@ question counts once, however often it was asked.
 """
 
 import math
+import re
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,9 +17,10 @@ from tracescore.formulas import gaffke_interval, sign_flip_p
 from tracescore.model import LIVE_MEASURES, Interaction, Result
 from tracescore.web.choice import fold
 
-_OPENING = "\"'([{«“‘„¿¡*_"  # noqa: RUF001 - what may stand before a word
-_CLOSING = "\"')]}»”’“.,;:!?…。、，？！؟؛*_"  # noqa: RUF001 - and behind it
-_DASHES = frozenset("-–—")  # noqa: RUF001
+_AROUND = re.compile(
+    "(?<!\\S)[\"'(\\[{«“‘„¿¡*_]+|[\"')\\]}»”’“.,;:!?…。、，！？؟؛*_]+(?!\\S)|(?<!\\S)[-–—]+(?!\\S)"  # noqa: RUF001
+)
+"""What may stand before a word, and behind it; dashes alone."""
 MOVED = 0.05
 """A difference that counts as worse or better: below that, one more or less strict reading of the judge makes it."""
 _DRAWS = 2_000
@@ -73,10 +75,22 @@ class PairedDifference:
 class PairedReleases:
     """What became of the questions that both releases answered; `looked_at`: answers of either among those kept."""
 
-    questions: int
+    questions: Sequence[AskedTwice]
     looked_at: tuple[int, int]
-    differences: Mapping[Stream, PairedDifference]
-    worse: Sequence[AskedTwice]
+
+    @property
+    def worse(self) -> list[AskedTwice]:
+        """Those that got worse, the largest drop first."""
+        found = (each for each in self.questions if each.worst <= -MOVED)
+        return sorted(found, key=lambda each: (each.worst, -each.release.ended))[:SHOWN]
+
+    def differences(self) -> dict[Stream, PairedDifference]:
+        """By measure, over all of them: some hundredths of a second where they are thousands."""
+        by_stream: dict[Stream, list[float]] = {}
+        for each in self.questions:
+            for stream, difference in each.differences.items():
+                by_stream.setdefault(stream, []).append(difference)
+        return {stream: _paired(differences) for stream, differences in sorted(by_stream.items())}
 
 
 def key_of(told: Interaction) -> QuestionKey | None:
@@ -87,9 +101,8 @@ def key_of(told: Interaction) -> QuestionKey | None:
 
 
 def _same(text: str) -> str:
-    folded = fold(text).split()
-    words = (word.lstrip(_OPENING).rstrip(_CLOSING) for word in folded)
-    return " ".join(word for word in words if not _DASHES.issuperset(word)) or " ".join(folded)
+    folded = fold(text)
+    return " ".join(_AROUND.sub(" ", folded).split()) or " ".join(folded.split())
 
 
 def pair(
@@ -105,14 +118,16 @@ def pair(
     for result in results:
         yield
         told = result.interaction
-        of = label_value(told.service), label_value(told.environment)
-        side = sides.get(label_value(told.release))
-        if of != population or side is None or result.ended < since:
+        name = label_value(told.release)
+        side = sides.get(name)
+        if side is None or result.ended < since:
+            continue
+        if (label_value(told.service), label_value(told.environment)) != population:
             continue
         scale = scale or (result.judge, result.epoch)
         key = key_of(told)
         if key is not None and (result.judge, result.epoch) == scale:
-            counts[label_value(told.release)] += 1
+            counts[name] += 1
             side.setdefault(key, []).append(result)
     found = []
     for key in sides[before].keys() & sides[release].keys():
@@ -121,8 +136,7 @@ def pair(
         values = _values(old, new)
         if values:
             found.append(_asked_twice(old, new, values))
-    worse = sorted((each for each in found if each.worst <= -MOVED), key=lambda each: (each.worst, -each.release.ended))
-    return PairedReleases(len(found), (counts[before], counts[release]), _differences(found), worse[:SHOWN])
+    return PairedReleases(found, (counts[before], counts[release]))
 
 
 def _asked_twice(
@@ -151,14 +165,6 @@ def _means(results: Sequence[Result]) -> dict[Stream, float]:
                     source = result.interaction.context_source if measure == "faithfulness" else ""
                     scores.setdefault(Stream(measure, source), []).append(score.value)
     return {stream: math.fsum(values) / len(values) for stream, values in scores.items()}
-
-
-def _differences(found: Sequence[AskedTwice]) -> dict[Stream, PairedDifference]:
-    by_stream: dict[Stream, list[float]] = {}
-    for each in found:
-        for stream, difference in each.differences.items():
-            by_stream.setdefault(stream, []).append(difference)
-    return {stream: _paired(differences) for stream, differences in sorted(by_stream.items())}
 
 
 def _paired(differences: Sequence[float]) -> PairedDifference:
