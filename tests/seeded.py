@@ -38,6 +38,8 @@ from tracescore.service import Service
 
 JUDGE = "gpt"
 DAYS = 7
+RISING = 1.7
+"""How much busier the apps have become: a third of the interactions is of the last day."""
 TOKEN = "a-token-of-the-tests"
 FREE = "127.0.0.1:0"
 GOLD_RELEASES = ("2.3.1", "2.3.1", "2.3.1", "2.3.2", "2.4.0")
@@ -105,7 +107,7 @@ def settings(folder: Path, models: str) -> dict[str, Any]:
 async def _fill(service: Service, clock: SettableClock, until: float, count: int) -> None:
     draw = random.Random(20)
     begin = clock.now
-    moments = sorted(begin + draw.random() * (until - begin - 60) for _ in range(count))
+    moments = sorted(until - 60 - draw.random() ** RISING * (until - begin - 60) for _ in range(count))
     for number, moment in enumerate(moments):
         clock.now = moment
         app = draw.choices(APPS, [each.share for each in APPS])[0]

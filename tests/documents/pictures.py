@@ -17,6 +17,8 @@ from tests.documents import DOCS
 from tests.seeded import TOKEN, seeded
 
 FILE = DOCS / "page.png"
+HEIGHT = 620
+"""Of the picture in the README: up to the end of the services."""
 
 
 def main(folder: Path | None) -> None:
@@ -25,6 +27,7 @@ def main(folder: Path | None) -> None:
         window = visit(browser, service.url)
         window.log_in(TOKEN)
         if folder is None:
+            window.page.set_viewport_size({"width": WIDE, "height": HEIGHT})
             window.page.screenshot(path=FILE)
             return
         for address in pages_of(window.context.request):
