@@ -13,12 +13,14 @@ from unittest.mock import patch
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 from tests.otlp import raw_span, span
 from tracescore.config import AssemblyConfig, Config, EvaluatorsConfig, SpoolConfig
 from tracescore.errors import SpoolError
 from tracescore.exporters import Delivering
 from tracescore.model import Result, Score, Unscored
+from tracescore.pipeline.budget import Budget
 from tracescore.service import Service
 from tracescore.spool.writer import Effect, FileSpool
 
@@ -57,7 +59,7 @@ class Judgeless:
     judge = SimpleNamespace(name="m", epochs=None)
 
     def __init__(self, *_: object) -> None:
-        """Nothing to build."""
+        self.budget = Budget(Config(), CollectorRegistry(), lambda: 1_800_000_000.0)
 
     def ready(self) -> bool:
         return True

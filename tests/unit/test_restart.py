@@ -24,6 +24,7 @@ from tracescore.exporters import Continuing, Exporter
 from tracescore.judge.epoch import Epochs
 from tracescore.model import Result
 from tracescore.pipeline import recovery
+from tracescore.pipeline.budget import Budget
 from tracescore.service import Service
 from tracescore.spool.changes import Decided, Fact, Finished, Pieces, Totals, TraceRead, TracesRead
 from tracescore.spool.schema import add_checksum
@@ -37,6 +38,7 @@ class Judgeless:
 
     def __init__(self, epochs: Epochs | None) -> None:
         self.judge = SimpleNamespace(name="m", epochs=epochs)
+        self.budget = Budget(Config(), CollectorRegistry(), lambda: NOW)
 
     def ready(self) -> bool:
         return True
@@ -130,7 +132,7 @@ EDITS = {
     "drift.family: another shape": (lambda t: t["drift"]["family"].update(watched=[{}]), 1),
     "drift.family: another shape in what comes last": (lambda t: t["drift"]["family"].update(conversations=[1]), 1),
     "drift: of a later version": (lambda t: t["drift"].update(version=99), 1),
-    "all of them": (lambda t: dict.fromkeys(t, "?"), 6),
+    "all of them": (lambda t: dict.fromkeys(t, "?"), 7),
 }
 
 
