@@ -22,6 +22,8 @@ from tracescore.model import Evaluation, Item, Result, Score, Unscored
 from tracescore.web.pages import Pages
 
 ADDRESSES = (
+    "/",
+    "/services/s3?range=week",
     "/interactions",
     "/interactions?page=200",
     "/interactions?q=refund+straße",
@@ -58,6 +60,7 @@ async def filled(count: int, characters: int) -> Pages:
     """A page that keeps so many."""
     app = pages(WebConfig(keep=count))
     for each in results(count, characters):
+        await app.history.export(each)
         await app.export(each)
     return app
 

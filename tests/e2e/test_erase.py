@@ -82,17 +82,17 @@ def test_what_somebody_wrote_is_gone_from_every_file_and_stays_gone(tmp_path: Pa
                 assert f"judge {judge.url}" in done.stdout
                 assert f"files moved aside: {int(what == 'user')}" in done.stdout
                 assert holding(tmp_path, words_of(who)) == holding(tmp_path, who) == []
-                assert shown not in service.get("page", "/")
+                assert shown not in service.get("page", "/interactions") + service.get("page", "/")
                 service.wait_log(f'what=erase_{what} traces="1"')
             assert holding(tmp_path, "a cold")
-            assert "a cold" in service.get("page", "/")
+            assert "a cold" in service.get("page", "/interactions")
             look_into_the_spool(tmp_path, page)
             assert not [line for line in service.log if any(who in line for who in WHOSE.values())]
             evaluated = service.value("tracescore_evaluations_total")
             service.terminate()
         with serving(tmp_path, config) as service:
             assert service.value("tracescore_evaluations_total") == evaluated
-            assert "a cold" in service.get("page", "/")
+            assert "a cold" in service.get("page", "/interactions")
             late = span(77, trace=int(traces["dora"], 16), name="late", attrs={"openinference.span.kind": "CHAIN"})
             post(service, request_of([late]).SerializeToString())
             assert service.value("tracescore_receiver_spans_total") == 1

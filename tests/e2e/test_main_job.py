@@ -115,7 +115,7 @@ def test_a_score_is_found_on_the_page_by_its_trace_id(service: Running) -> None:
     page = service.get("page", f"/interactions/{trace_id}")
     assert span_id in page
     assert HALF.question in page
-    assert trace_id in service.get("page", "/")
+    assert trace_id in service.get("page", "/interactions")
 
 
 @pytest.mark.server

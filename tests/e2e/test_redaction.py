@@ -43,7 +43,7 @@ def test_nobody_is_shown_what_the_patterns_find(tmp_path: Path) -> None:
             seen = {
                 "judge": b"\n".join(request.raw for request in judge.requests).decode(),
                 "sink": str(sent.spans) + str(sent.logs),
-                "page": page + service.get("page", "/"),
+                "page": page + service.get("page", "/") + service.get("page", "/interactions"),
                 "metrics": service.get("metrics", "/metrics"),
             }
             counted = {

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qs
 
 from tracescore.model import (
     MEASURES,
@@ -24,12 +24,6 @@ class Filter:
 
     measure: Measure | None = None
     service: str | None = None
-
-    def link(self, **changes: str | None) -> str:
-        """The overview's address with some of the choices changed."""
-        chosen = {"measure": self.measure, "service": self.service} | changes
-        query = urlencode({name: value for name, value in chosen.items() if value}, errors="replace")
-        return f"/?{query}" if query else "/"
 
 
 def read_filter(query: str) -> Filter:
