@@ -232,14 +232,14 @@ class DriftWatch(Continuing):
         about = "1 for the pattern that the changes make."
         yield gauge("tracescore_drift_diagnosis", about, (*_SERVICE, "pattern"), patterns)
 
-    def show(self) -> dict[str, Any]:
-        """Everything as plain data."""
+    def show(self, of: Sequence[Population] | None = None) -> dict[str, Any]:
+        """Everything as plain data, or that `of` some services."""
         self._end_pauses()
         return {
             "forgot_before": self._forgot_before,
             "threshold_days": self.family.threshold,
             "false_alarm_every_days": self._settings.false_alarm_every / 86_400,
-            "services": [self.service(population) for population in self.family.watched],
+            "services": [self.service(each) for each in (self.family.watched if of is None else of)],
         }
 
     def service(self, population: Population, *, brief: bool = False) -> dict[str, Any] | None:

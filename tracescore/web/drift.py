@@ -1,8 +1,10 @@
 """What the detectors of every service know; an operator silences them during a planned change, or ends that."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 
+from tracescore.drift.watch import DriftWatch
 from tracescore.net.asgi import Response
+from tracescore.runtime import in_slices
 from tracescore.web.api import change_pause
 from tracescore.web.guard import audit
 from tracescore.web.messages import only_known
@@ -17,7 +19,16 @@ async def show(visit: Visit) -> Response:
     changes = visit.shared.changes
     if changes is None:
         return visit.message(404, "Nothing here", "This process does not look for drops: drift.detector is false.")
-    return visit.page("drift.html", changes=changes.show(), link=link)
+    return await in_slices(_page(visit, changes))
+
+
+def _page(visit: Visit, changes: DriftWatch) -> Generator[None, None, Response]:
+    """The page in steps: one service takes some milliseconds."""
+    services = []
+    for of in list(changes.family.watched):
+        services.append(changes.service(of))
+        yield
+    return visit.page("drift.html", changes=changes.show(()) | {"services": services}, link=link)
 
 
 async def take(visit: Visit) -> Response:
