@@ -64,7 +64,7 @@ class Replica:
         ledger = self.service.ledger
         for result in results:
             ledger.read(result.interaction)
-            ledger.started(result.interaction, LIVE_MEASURES)
+            ledger.started(result.interaction, [each.measure for each in result.evaluations])
             ledger.finished(result)
             for exporter in self.service.exporters:
                 await exporter.export(result)

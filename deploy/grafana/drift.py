@@ -1,4 +1,4 @@
-"""Whether anything has changed, how sure that is, and whether it is the judge."""
+"""Whether anything has changed, how sure tracescore is, and whether it is the judge."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def build() -> dashboard.Dashboard:
     made = board(
         "drift",
         "drift",
-        "Whether answers have become worse than they used to be. Read from the top: what it is, how sure, whose it is.",
+        "Did answers get worse? Read from the top: what changed, how sure tracescore is, and whether it can tell.",
         [chosen(name, EVIDENCE, NAMES[:place]) for place, name in enumerate(NAMES)],
     )
     planned = dashboard.AnnotationQuery().name("Planned changes").datasource(SOURCE).enable(enable=True)
@@ -36,21 +36,21 @@ def build() -> dashboard.Dashboard:
         "What has happened",
         states(
             "Diagnosis",
-            "The pattern that the changes make. `none`: nothing to do. Anything else: open the page, which says where "
-            "to look. `unclear`: begin with the lowest answers.",
+            "The pattern of the drops. `none`: nothing to do. Anything else: open the page, which says where to look. "
+            "`unclear`: start with the lowest answers.",
             f"max by (pattern) (tracescore_drift_diagnosis{{{APP}}})",
             "{{pattern}}",
         ),
         states(
             "Who moved",
-            "`product`: your app. `judge`: the measuring. `unattributed`: there are no anchors, or they don't tell. "
-            "`pending`: being found out, for some minutes.",
+            "`product`: your app. `judge`: the judge. `unattributed`: there are no anchors, or they do not tell. "
+            "`pending`: the judge is scoring the anchors, which takes minutes.",
             f"max by (verdict) (tracescore_drift_verdict{{{APP}}})",
             "{{verdict}}",
         ),
         stacked(
-            "Changes that are told",
-            "Falls from what was normal (baseline) or below what was asked for (target). Best empty.",
+            "Drops reported",
+            "Drops below what was normal (baseline) or below what you ask for (target). Best empty.",
             {"{{detector}} {{against}}": f"{of_detectors('detected')} > 0"},
         ),
     )
@@ -58,43 +58,43 @@ def build() -> dashboard.Dashboard:
         made,
         "How sure",
         share(
-            "Evidence, as a share of what is needed",
-            "At 100 % a change is told. Evidence comes and goes; what stays above 5 % is worth a look.",
+            "Evidence, as a share of what a report takes",
+            "At 100 % tracescore reports a drop. Evidence comes and goes; look at what stays above 5 %.",
             {"{{detector}} {{against}}": f"clamp_max({of_detectors('evidence_days')} / scalar(max({THRESHOLD})), 1)"},
         ),
         share(
             "References",
-            "What the mean of each has to stay above.",
+            "tracescore reports a mean that drops below its reference.",
             {"{{detector}} {{against}}": of_detectors("reference_ratio", "min")},
         ),
         chart(
             "Observations",
-            "Tested since the baseline, or learned from so far; a conversation is one.",
+            "Scores tested since the baseline, or learned so far. A conversation counts once.",
             {"{{detector}} {{against}}": of_detectors("scores", "sum")},
         ),
     )
     row(
         made,
-        "Can it tell at all",
+        "Can it tell?",
         share(
             "Still learning",
-            "Share of the replicas that do not know yet what is normal: nothing is told before they do.",
+            "Share of the replicas that do not know yet what is normal; they report no drop until they do.",
             {"{{detector}}": of_detectors("learning", "avg", ', against="baseline"').replace(", against)", ")")},
         ),
         chart(
             "Swing of the day",
-            "How far the quarters of the day lay apart. Above twice drift.tolerance set drift.reference: by_block.",
+            "How far apart the quarters of the day are. Above twice drift.tolerance, set drift.reference: by_block.",
             {"{{detector}}": of_detectors("swing_ratio", where=', against="baseline"')},
         ),
         chart(
             "Difference between days",
-            "Standard deviation between the days that were learned; the reference lies at least two of them below what "
-            "was learned. Nothing while learning, or where days cannot be told apart.",
+            "Standard deviation between the days that tracescore learned from; the reference lies at least two of them "
+            "below the learned mean. Empty while it learns, or where it saw too few days.",
             {"{{detector}}": of_detectors("between_days_ratio", where=', against="baseline"')},
         ),
         chart(
             "Shift of the judge",
-            "What fixed items score now less what they scored before, the last time anything was suspected.",
+            "Scores of the anchors less their first ones, as of the last suspected drop.",
             {"{{detector}} {{against}}": f"avg by (detector, against) ({SHIFT})"},
         ).min(-1),
     )

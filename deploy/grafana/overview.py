@@ -8,16 +8,14 @@ because what they say can't be put together.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 from grafana_foundation_sdk.builders import dashboard, heatmap, timeseries
-from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
 from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
-from deploy.grafana.panels import APP, RATE, SOURCE, app, board, chart, dashed, query, row, share
+from deploy.grafana.panels import APP, RATE, SOURCE, app, banded, board, by_source, chart, dashed, query, row, share
 from deploy.prometheus.estimates import BELOW, COUNT, MIN_COUNT, TARGET
-from tracescore.model import LIVE_MEASURES, ContextSource
+from tracescore.model import LIVE_MEASURES
 
 FILE = Path(__file__).with_name("overview.json")
 MEANING = {
@@ -28,8 +26,6 @@ MEANING = {
 }
 LEGEND = {"faithfulness": " {{context_source}}"}
 """What tells the series of a measure apart, as Grafana fills it in; the others have one series."""
-ENDINGS = {"faithfulness": [f" {source}" for source in get_args(ContextSource)]}
-"""What LEGEND can become: a band is tied to its lower line by the whole name."""
 
 
 def recorded(name: str, measure: str) -> str:
@@ -45,12 +41,8 @@ def mean(measure: str) -> timeseries.Panel:
     }
     queries["target"] = f'max({TARGET}{{measure="{measure}", service_name="$service_name"}})'
     panel = chart(f"{measure}: mean", f"{MEANING[measure]} The band is the 95 % interval of the mean.", queries)
-    no_line = DynamicConfigValue("custom.lineWidth", 0)
-    for ending in ENDINGS.get(measure, [""]):
-        fill = DynamicConfigValue("custom.fillBelowTo", f"lower{ending}")
-        panel.override_by_name(f"lower{ending}", [no_line])
-        panel.override_by_name(f"upper{ending}", [no_line, fill, DynamicConfigValue("custom.fillOpacity", 20)])
-    return dashed(panel, "target").decimals(2).max(1).span(9)
+    bands = by_source("lower", "upper") if measure in LEGEND else [("lower", "upper")]
+    return dashed(banded(panel, *bands), "target").decimals(2).max(1).span(9)
 
 
 def distribution(measure: str) -> heatmap.Panel:

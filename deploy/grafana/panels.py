@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from typing import get_args
 
 from grafana_foundation_sdk.builders import common, dashboard, prometheus, statetimeline, timeseries
 from grafana_foundation_sdk.cog.builder import Builder
@@ -25,6 +26,7 @@ from grafana_foundation_sdk.models.dashboard import (
 
 from deploy.prometheus.alerts import PAGE
 from deploy.prometheus.estimates import MEAN, NEW, WINDOWS
+from tracescore.model import ContextSource
 
 SOURCE = DataSourceRef(type_val="prometheus", uid="${datasource}")
 APP = 'service_name="$service_name", deployment_environment="$deployment_environment", judge="$judge"'
@@ -94,6 +96,24 @@ def dashed(panel: timeseries.Panel, series: str) -> timeseries.Panel:
     """The panel with one of its series as a dashed line: what is meant to be, beside what is."""
     style = DynamicConfigValue("custom.lineStyle", {"fill": "dash", "dash": [10, 10]})
     return panel.override_by_name(series, [style])
+
+
+def banded(panel: timeseries.Panel, *bands: tuple[str, str]) -> timeseries.Panel:
+    """The panel with the area between each (lower, upper) pair of its series filled, and those without lines.
+
+    Grafana ties the upper edge to the lower one by the whole name, so a name that a label ends has one band a value.
+    """
+    no_line = DynamicConfigValue("custom.lineWidth", 0)
+    for lower, upper in bands:
+        fill = DynamicConfigValue("custom.fillBelowTo", lower)
+        panel.override_by_name(lower, [no_line])
+        panel.override_by_name(upper, [no_line, fill, DynamicConfigValue("custom.fillOpacity", 20)])
+    return panel
+
+
+def by_source(lower: str, upper: str) -> list[tuple[str, str]]:
+    """The bands of two series that end with the context source, or with a blank where there is none."""
+    return [(f"{lower} {source}", f"{upper} {source}") for source in ("", *get_args(ContextSource))]
 
 
 def chosen(name: str, metric: str, filters: Sequence[str] = ()) -> dashboard.QueryVariable:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grafana_foundation_sdk.builders import dashboard
+from grafana_foundation_sdk.builders import dashboard, timeseries
 
-from deploy.grafana.panels import APP, board, chart, chosen, row
+from deploy.grafana.panels import APP, banded, board, by_source, chart, chosen, row
 from deploy.prometheus.releases import CHANGE, COUNT, LOWER, MEAN, UPPER
 
 FILE = Path(__file__).with_name("releases.json")
@@ -28,57 +28,61 @@ def build() -> dashboard.Dashboard:
     made = board(
         "releases",
         "releases",
-        "Did the last release make it worse? Over all replicas and the last seven days, by whole hours.",
+        "Did the last release make it worse? Over all replicas and the last seven days.",
         [*picks, before],
     )
     app = f'{APP}, measure="$measure"'
-    legend = "{{service_version}} less {{before}} {{traffic}} {{context_source}}"
-    row(
-        made,
-        "The running release less the one before",
-        chart(
-            "Change",
-            "Below 0 with the whole band: worse. `side_by_side`: by the hours that both ran in; `adjacent`: one after "
-            f"the other, so that what else has changed meanwhile counts too. {BAND}",
-            {
-                f"{legend}{suffix}": f"{CHANGE}:{name}{{{app}}}"
-                for suffix, name in (("", "mean"), (" lower", "lower"), (" upper", "upper"))
-            },
-        )
-        .min(-1)
-        .decimals(3),
+    row(made, "The running release less the one before", _change(app))
+    row(made, "Any two releases", _any_two(), _means(), _counts())
+    return made
+
+
+def _change(app: str) -> timeseries.Panel:
+    queries = {"{{service_version}} less {{before}} {{traffic}} {{context_source}}": f"{CHANGE}:mean{{{app}}}"}
+    for name in ("lower", "upper"):
+        queries[f"{name} {{{{context_source}}}}"] = f"max by (context_source) ({CHANGE}:{name}{{{app}}})"
+    panel = chart(
+        "Change",
+        "Below 0 with the whole band: worse. `side_by_side`: by the hours that both ran in; `adjacent`: one after "
+        f"the other, so that what else has changed meanwhile counts too. {BAND}",
+        queries,
     )
+    return banded(panel, *by_source("lower", "upper")).min(-1).decimals(3).span(24)
+
+
+def _any_two() -> timeseries.Panel:
     mean = f"({of('service_version', MEAN)} - {of('before', MEAN)})"
     down = _root(("service_version", MEAN, LOWER), ("before", UPPER, MEAN))
     up = _root(("service_version", UPPER, MEAN), ("before", MEAN, LOWER))
-    row(
-        made,
-        "Any two releases",
-        chart(
-            "$service_version less $before",
-            f"By all the hours that each of them has. `tracescore compare` takes those of both where it can. {BAND}",
-            {"difference": mean, "lower": f"{mean} - {down}", "upper": f"{mean} + {up}"},
-        )
-        .min(-1)
-        .decimals(3),
-        chart(
-            "Mean by release",
-            f"Of seven days. {BAND}",
-            {
-                "{{service_version}} {{context_source}}": f"{MEAN}{{{WHOLE}}}",
-                "{{service_version}} {{context_source}} lower": f"{LOWER}{{{WHOLE}}}",
-                "{{service_version}} {{context_source}} upper": f"{UPPER}{{{WHOLE}}}",
-            },
-        )
-        .decimals(3)
-        .max(1),
-        chart(
-            "Scores by release",
-            "As many equally weighted scores would say as much; a conversation counts once.",
-            {"{{service_version}} {{context_source}}": f"{COUNT}{{{WHOLE}}}"},
-        ),
+    panel = chart(
+        "$service_version less $before",
+        f"By all the hours that each of them has. `tracescore compare` takes those of both where it can. {BAND}",
+        {
+            "difference {{context_source}}": mean,
+            "lower {{context_source}}": f"{mean} - {down}",
+            "upper {{context_source}}": f"{mean} + {up}",
+        },
     )
-    return made
+    return banded(panel, *by_source("lower", "upper")).min(-1).decimals(3)
+
+
+def _means() -> timeseries.Panel:
+    queries = {"{{service_version}} {{context_source}}": f"{MEAN}{{{WHOLE}}}"}
+    bands: list[tuple[str, str]] = []
+    for word, release in (("release", "service_version"), ("before", "before")):
+        for edge, metric in (("lower", LOWER), ("upper", UPPER)):
+            queries[f"{edge}, {word} {{{{context_source}}}}"] = of(release, metric)
+        bands += by_source(f"lower, {word}", f"upper, {word}")
+    panel = chart("Mean by release", f"Of seven days, with bands for the two that were chosen. {BAND}", queries)
+    return banded(panel, *bands).decimals(3).max(1)
+
+
+def _counts() -> timeseries.Panel:
+    return chart(
+        "Scores by release",
+        "As many equally weighted scores would say as much; a conversation counts once.",
+        {"{{service_version}} {{context_source}}": f"{COUNT}{{{WHOLE}}}"},
+    )
 
 
 def _root(*sides: tuple[str, str, str]) -> str:

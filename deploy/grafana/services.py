@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from grafana_foundation_sdk.builders import dashboard, stat, table
@@ -10,6 +11,7 @@ from grafana_foundation_sdk.models.common import BigValueGraphMode
 
 from deploy.grafana.panels import SOURCE, board, page, query
 from deploy.prometheus.estimates import COUNT, LOWER, MEAN, TARGET, WINDOWS
+from deploy.prometheus.releases import CHANGE
 from tracescore.model import LIVE_MEASURES
 
 FILE = Path(__file__).with_name("services.json")
@@ -28,6 +30,7 @@ ABOUT = {
     "course": "Course",
 }
 """Column -> heading, in the order of the table."""
+_SERVICE = "${__data.fields.Service}"
 COLUMNS = {
     "mean": f"min by ({KEY}) ({MEAN}{{{SCOPE}}})",
     "lower": f"min by ({KEY}) ({LOWER}{{{SCOPE}}})",
@@ -37,7 +40,7 @@ COLUMNS = {
         f"min by ({KEY}) ({MEAN}{{{SCOPE}}} * 0\n+ on (namespace, job, measure, service_name) group_left ()\n{TARGET})"
     ),
     "week": f"min by ({KEY}) ({MEAN}{{{SCOPE}}})\n- min by ({KEY}) ({MEAN}{{{SCOPE}}} offset 7d)",
-    "release": f'avg by ({KEY}) (tracescore_drift_release_change_ratio{{detector="$measure", against="baseline"}})',
+    "release": f'min by ({KEY}) ({CHANGE}:mean{{measure="$measure"}})',
     "alerts": (
         f'count by ({KEY}) (ALERTS{{alertname=~"Tracescore.+", alertstate="firing", service_name!="", judge!=""}})'
         f"\nor\nmin by ({KEY}) ({MEAN}{{{SCOPE}}}) * 0"
@@ -55,6 +58,7 @@ def build() -> dashboard.Dashboard:
             dashboard.CustomVariable("measure").values(",".join(LIVE_MEASURES)),
             dashboard.CustomVariable("window").values(",".join(WINDOWS)),
             page(),
+            dashboard.DatasourceVariable("traces").type("tempo").hide(models.VariableHide.HIDE_VARIABLE),
         ],
     )
     return made.with_panel(_table()).with_panel(_against_targets())
@@ -121,9 +125,14 @@ def _columns(panel: table.Panel) -> table.Panel:
         ABOUT["alerts"], [value("decimals", 0), value("thresholds", firing), value("mappings", calm), coloured]
     )
     panel.override_by_name(ABOUT["course"], [value("custom.cellOptions", {"type": "sparkline"})])
-    of = "var-service_name=${__data.fields.Service}&var-deployment_environment=${__data.fields.Environment}"
+    of = f"var-service_name={_SERVICE}&var-deployment_environment=${{__data.fields.Environment}}"
+    low = f'{{ resource.service.name = "{_SERVICE}" }} && {{ span.tracescore.${{measure}} < 0.5 }}'
+    traces = {"type": "tempo", "uid": "${traces}"}
+    asked = {"refId": "A", "datasource": traces, "queryType": "traceql", "query": low}
+    pane = {"datasource": "${traces}", "queries": [asked], "range": {"from": "${__from}", "to": "${__to}"}}
     links = [
         {"title": "Lowest answers, on the page", "url": "${page}/?measure=${measure}&service=${__data.fields.Service}"},
+        {"title": "Low answers, as traces", "url": f"/explore?schemaVersion=1&panes={json.dumps({'low': pane})}"},
         {"title": "Overview", "url": f"/d/tracescore-overview?{of}&var-judge=${{__data.fields.Judge}}"},
         {"title": "Releases and slices", "url": f"/d/tracescore-slices?{of}&var-judge=${{__data.fields.Judge}}"},
     ]

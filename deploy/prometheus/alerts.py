@@ -142,16 +142,16 @@ def measurement_alerts() -> Iterator[Rule]:
             "judge {{ $labels.judge }} does not answer",
             (
                 "Only {{ $value | humanizePercentage }} of the replicas reach judge {{ $labels.judge }}; the others "
-                "score nothing. The log of tracescore says why (stage=judge)."
+                "score nothing. tracescore's log says why (stage=judge)."
             ),
             "",
         ),
         "stopped": (
             f'{BROKEN}{{cause="stopped"}}\n{UNLESS_OUTAGE}',
-            "{{ $labels.measure }}: interactions arrive but none is evaluated",
+            "{{ $labels.measure }}: interactions arrive, but none is evaluated",
             (
-                "Evaluations of {{ $labels.measure }} are started and none has ended for 40 minutes. Compare "
-                "tracescore_evaluations_pending and the log of the judge."
+                "Evaluations of {{ $labels.measure }} start, and none has ended for 40 minutes. See "
+                "tracescore_evaluations_pending and the judge's lines in the log."
             ),
             "measure",
         ),
@@ -162,17 +162,17 @@ def measurement_alerts() -> Iterator[Rule]:
                 "{{ with $labels.service_name }}of {{ . }} {{ end }}fail"
             ),
             (
-                "What fails is seldom like what succeeds, so the scores that are left are not to be trusted. "
-                "tracescore_evaluations_total by reason says why they fail."
+                "What fails is rarely like what succeeds, so do not trust the scores that are left. "
+                "tracescore_evaluations_total shows the reasons."
             ),
             "measure service",
         ),
         "gone": (
             f'{BROKEN}{{cause="gone"}}',
-            "no replica of tracescore is scraped any more",
+            "Prometheus scrapes no replica of tracescore",
             (
-                "Metrics of {{ $labels.job }} {{ $labels.namespace }} came within the last 6 hours and come no more: "
-                "it is down, or Prometheus does not reach it. After 6 hours it is taken as removed on purpose."
+                "Prometheus scraped {{ $labels.job }} {{ $labels.namespace }} within the last 6 hours and no longer "
+                "does: it is down or out of reach. After 6 hours the rules take it as removed on purpose."
             ),
             "",
         ),
@@ -279,8 +279,8 @@ def upkeep_alerts() -> Iterator[Rule]:
                 "{{ with $labels.service_name }}of {{ . }} {{ end }}come without their text"
             ),
             (
-                "The instrumentation of the app does not record questions and answers, so they can't be scored. The "
-                "log of tracescore names the switch of the instrumentation that records them (stage=interactions)."
+                "The app's instrumentation does not record questions and answers, so tracescore cannot score them. "
+                "Its log names the setting that records them (stage=interactions)."
             ),
             "",
         ),
@@ -290,10 +290,10 @@ def upkeep_alerts() -> Iterator[Rule]:
                 f"sum by ({DEPLOYMENT}) (increase(tracescore_interactions_genai_spans_total[1h])) >= 20\nunless\n"
                 f"sum by ({DEPLOYMENT}) (increase(tracescore_interactions_total[1h])) > 0"
             ),
-            "{{ $value | humanize }} GenAI spans came in an hour and no interaction could be read of them",
+            "{{ $value | humanize }} GenAI spans arrived in an hour, and tracescore read no interaction from them",
             (
-                "Nothing in these traces looks like a question that was answered. `tracescore inspect --explain` on a "
-                "saved OTLP request says what is read from which span; keys of your own go under `interactions`."
+                "tracescore finds no question and answer in these traces. Run `tracescore inspect --explain` on a "
+                "saved OTLP request to see what it reads from which span; add keys of your own under `interactions`."
             ),
             "",
         ),
@@ -313,9 +313,9 @@ def upkeep_alerts() -> Iterator[Rule]:
         (
             "TracescoreRefusing",
             f'sum by ({DEPLOYMENT}) (increase(tracescore_receiver_refused_requests_total{{reason="full"}}[15m])) > 0',
-            "tracescore holds all the spans it may and asks senders to come back later",
+            "tracescore is full and asks senders to retry",
             (
-                "Scores come late, and spans are lost where a sender gives up. Raise assembly.max_held, lower "
+                "Scores are late, and spans are lost where a sender gives up. Raise assembly.max_held, lower "
                 "sampling.ratio, or add replicas."
             ),
             "",
@@ -323,7 +323,7 @@ def upkeep_alerts() -> Iterator[Rule]:
         (
             "TracescoreSeriesCapped",
             f"sum by ({DEPLOYMENT}, group) (increase(tracescore_exporters_folded_scores_total[1h])) > 0",
-            "scores of {{ $labels.group }} are counted under `other`",
+            "tracescore counts scores of {{ $labels.group }} under `other`",
             (
                 "There are more label sets than exporters.prometheus.max_series. Often a request id has got into the "
                 "name or the version of a service."

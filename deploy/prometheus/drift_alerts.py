@@ -46,11 +46,11 @@ def drift_alerts() -> Iterator[Rule]:
         "TracescoreChanged",
         CHANGED,
         wait="1m",
-        summary=f"{{{{ $labels.measure }}}} of {of_service} has fallen ({{{{ $labels.detector }}}})",
+        summary=f"{{{{ $labels.measure }}}} of {of_service} dropped ({{{{ $labels.detector }}}})",
         description=(
-            "The detector {{ $labels.detector }} sees less than what was normal. The page says since when, "
-            "which pattern it makes with the other measures and where to look, and shows the lowest answers. Mended "
-            "or meant to be so? `tracescore baseline` pins or learns anew what is normal."
+            "The detector {{ $labels.detector }} reports a drop below what was normal. The page shows when it began, "
+            "which pattern it makes with the other measures, where to look, and the lowest answers. Fixed or "
+            "intended? `tracescore baseline` pins or relearns what is normal."
         ),
         filters="measure service",
         **told,
@@ -61,8 +61,8 @@ def drift_alerts() -> Iterator[Rule]:
         wait="1h",  # what the other alerts show, they show by then
         summary=f"{{{{ $labels.measure }}}} of {of_service} stays below its target",
         description=(
-            "The mean of {{ $labels.measure }} lies below drift.targets; by how much may be too little for the "
-            "interval of an hour to show. The page shows the lowest answers."
+            "The mean of {{ $labels.measure }} stays below drift.targets, perhaps by too little for the interval of "
+            "an hour to show. The page shows the lowest answers."
         ),
         filters="measure service",
         **told,
@@ -73,8 +73,8 @@ def drift_alerts() -> Iterator[Rule]:
         wait="1m",
         summary=f"judge {{{{ $labels.judge }}}} scores {of_service} lower than it used to",
         description=(
-            "Fixed items score lower than before, by enough to explain the fall that was told: the judge moved, not "
-            "the app. Look at its provider, model and parameters; then `tracescore baseline reset` learns its scale."
+            "The anchors score lower than before, by enough to explain the drop: the judge moved, not the app. Check "
+            "its provider, model and parameters, then run `tracescore baseline reset`."
         ),
         filters="service",
         **told,

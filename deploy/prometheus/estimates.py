@@ -151,15 +151,18 @@ clamp_min(
     return [{"record": name, "expr": expression} for name, expression in expressions.items()]
 
 
-def limit(end: int, mean: str, variance: str, count: str = COUNT) -> str:
-    """The limit of an interval on the side of `end`, 0 or 1, which is also the score of the pseudo-observation."""
+def limit(end: int, mean: str, variance: str, count: str = COUNT, z: str = "1.96") -> str:
+    """The limit of an interval on the side of `end`, 0 or 1, which is also the score of the pseudo-observation.
+
+    `z` is the normal quantile, 1.96 for 95 %.
+    """
     sign, known, distance = (
         ("+", f"({count} * {mean} + 1)", f"(1 - {mean}) ^ 2") if end else ("-", f"{count} * {mean}", f"{mean} ^ 2")
     )
     return f"""\
 clamp(
     {known} / ({count} + 1)
-  {sign} 1.96 * sqrt(
+  {sign} {z} * sqrt(
       {count} * {variance}
     + {count} * {distance} / ({count} + 1)
   ) / ({count} + 1),

@@ -61,10 +61,10 @@ def silence_alerts() -> Iterator[Rule]:
         SILENT,
         wait="10m",
         severity="ticket",
-        summary="nothing comes of {{ $labels.service_name }} {{ $labels.deployment_environment }} any more",
+        summary="{{ $labels.service_name }} {{ $labels.deployment_environment }} stopped sending",
         description=(
-            f"Silent for {{{{ $value | humanizeDuration }}}}, more than {FACTOR} times its longest gap of the last "
-            "days. Does the service run, is its instrumentation on, and do its spans reach tracescore?"
+            f"It has been silent for {{{{ $value | humanizeDuration }}}}, over {FACTOR} times its longest gap of the "
+            "last seven days. Does it run, is its instrumentation on, and do its spans reach tracescore?"
         ),
         filters="service",
     )
