@@ -25,10 +25,11 @@ from deploy.prometheus.estimates import SUMS
 from tests.results import relevancy, result
 from tests.servers import binary
 from tests.showcase import replicas
-from tracescore.config import DEFAULT_MEASURES, Config
+from tracescore.config import DEFAULT_MEASURES, Config, OpenAIJudgeConfig
 from tracescore.config.drift import DriftConfig
 from tracescore.config.file import load
 from tracescore.config.gold import GoldConfig, HttpTargetConfig
+from tracescore.config.judge import BudgetConfig, PriceConfig
 from tracescore.config.types import host_port, is_loopback
 from tracescore.exporters.otlp.messages import evaluation_span
 from tracescore.model import LIVE_MEASURES, Score
@@ -97,7 +98,9 @@ def test_every_metric_named_in_rules_and_dashboards_is_exposed(tmp_path: Path) -
         families = list(replica.registry.collect())
     (tmp_path / "gold.yaml").write_text("[{question: q, reference: r}]")
     section = GoldConfig(set=str(tmp_path / "gold.yaml"), target=HttpTargetConfig(kind="http", url="http://elsewhere"))
-    families += Service(Config(gold=section)).registry.collect()
+    price, budget = PriceConfig(input=1, output=1), BudgetConfig(per_day=1)
+    judge = OpenAIJudgeConfig(kind="openai", model="m", base_url="http://elsewhere", price=price, budget=budget)
+    families += Service(Config(gold=section, judge=judge)).registry.collect()
     exposed = {sample.name for family in families for sample in family.samples}
     exposed |= {family.name for family in families if family.type == "gauge"}  # one has no series before anything moves
     of_each = {e.replace("${measure}", measure) for e in _expressions() for measure in LIVE_MEASURES}
