@@ -80,7 +80,9 @@ def test_all_defaults_shown_are_the_defaults() -> None:
 
 
 @pytest.mark.parametrize(
-    ("page", "block"), [each for each in blocks("python") if each[0] != "docs/python.md"], ids=named
+    ("page", "block"),
+    [each for each in blocks("python") if each[0] not in ("docs/python.md", "docs/custom-measures.md")],
+    ids=named,
 )
 def test_the_spans_shown_are_read_as_a_complete_interaction(page: str, block: str) -> None:
     memory = InMemorySpanExporter()

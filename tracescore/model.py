@@ -202,38 +202,20 @@ class Interaction:
 
 
 # ---------------------------------------------------------------- evaluations
-Measure = Literal[
-    "answer_relevancy", "completeness", "faithfulness", "context_precision", "context_recall", "answer_correctness"
-]
-MEASURES: tuple[Measure, ...] = get_args(Measure)
-LiveMeasure = Literal["answer_relevancy", "completeness", "faithfulness", "context_precision"]
-"""The measures that need no reference, and so can run on live traffic."""
-LIVE_MEASURES: tuple[LiveMeasure, ...] = get_args(LiveMeasure)
+Measure = str
+"""One of MEASURES, or the name of a measure of the user's own (`evaluators.custom`)."""
+LIVE_MEASURES: tuple[Measure, ...] = ("answer_relevancy", "completeness", "faithfulness", "context_precision")
+"""Those of tracescore that need no reference, and so can run on live traffic."""
+MEASURES: tuple[Measure, ...] = (*LIVE_MEASURES, "context_recall", "answer_correctness")
 
-SkipReason = Literal[Lacking, "no_reference", "no_ranking", "unsupported_language", "budget"]
+SkipReason = Literal[Lacking, "no_reference", "no_ranking", "not_applicable", "unsupported_language", "budget"]
 """The interaction lacks what the measure reads, the judge cannot read it, or costs too much: outcome `skipped`."""
 
+NoReply = Literal["judge_unreachable", "judge_timeout", "judge_rate_limited", "judge_quota", "judge_refused"]
+BadReply = Literal["judge_truncated", "judge_unreadable", "judge_incomplete", "judge_mixed", "judge_unfit"]
+NothingFound = Literal["abstained", "no_questions", "no_parts", "no_claims", "no_reference_claims", "zero_vector"]
 FailReason = Literal[
-    "judge_unreachable",
-    "judge_timeout",
-    "judge_rate_limited",
-    "judge_quota",
-    "judge_refused",
-    "judge_truncated",
-    "judge_unreadable",
-    "judge_incomplete",
-    "judge_mixed",
-    "judge_unfit",
-    "judge_input_too_long",
-    "needs_history",
-    "abstained",
-    "no_questions",
-    "no_parts",
-    "no_claims",
-    "no_reference_claims",
-    "zero_vector",
-    "embedder_failed",
-    "internal_error",
+    NoReply, BadReply, "judge_input_too_long", "needs_history", NothingFound, "embedder_failed", "internal_error"
 ]
 """It was tried and gave no number: outcome `unscored`."""
 ShedReason = Literal["queue_full", "shutdown", "erased"]
@@ -260,9 +242,10 @@ class Item:
     """One thing a score is made of: a generated question, a required part, a claim or a passage, with its verdict.
 
     `credit` is what it counts (a cosine, 1 / 0.5 / 0), `quote` checked evidence, from context number `passage`, from 0.
+    A `reason` is what a measure of the user's own says of itself, a `match` what its pattern found.
     """
 
-    kind: Literal["question", "part", "claim", "reference_claim", "passage"]
+    kind: Literal["question", "part", "claim", "reference_claim", "passage", "reason", "match"]
     text: str
     verdict: str = ""
     quote: str = ""
@@ -275,7 +258,8 @@ class Item:
 class Score:
     """A measured value in [0, 1], with what it is made of; `label` marks special cases (`noncommittal`, `blank`).
 
-    `details` holds further numbers of the measure (`strict`, `contradicted`, `factual`, `similarity`, ...).
+    `details` holds further numbers of the measure (`strict`, `contradicted`, `factual`, `similarity`, ...). `judge` is
+    what scored it where that is not the judge of its Result; `version` changes when a measure of the user's own does.
     """
 
     measure: Measure
@@ -283,6 +267,8 @@ class Score:
     label: str = ""
     items: tuple[Item, ...] = ()
     details: Mapping[str, float] = field(default_factory=dict)
+    judge: str = ""
+    version: str = ""
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.value <= 1.0:  # also refuses NaN
@@ -291,7 +277,7 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Unscored:
-    """No number, and why. `lo` and `hi` bound the value where part of the verdicts are known."""
+    """No number, and why. `lo` and `hi` bound the value where part of the verdicts are known; the rest as for Score."""
 
     measure: Measure
     reason: Reason
@@ -299,6 +285,8 @@ class Unscored:
     lo: float = 0.0
     hi: float = 1.0
     items: tuple[Item, ...] = ()
+    judge: str = ""
+    version: str = ""
 
     @property
     def outcome(self) -> Outcome:
@@ -325,7 +313,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All evaluations of one interaction by one judge in one epoch."""
+    """All evaluations of one interaction. Those that name no other judge are by `judge`, in its `epoch`."""
 
     interaction: Interaction
     evaluations: tuple[Evaluation, ...]
@@ -343,8 +331,15 @@ class Result:
         """The evaluations that gave a number."""
         return [e for e in self.evaluations if isinstance(e, Score)]
 
+    def judge_of(self, measure: Measure) -> tuple[str, int, str]:
+        """What scored a measure: the judge's name, its epoch, and the version of a measure of the user's own."""
+        each = next((each for each in self.evaluations if each.measure == measure), None)
+        if each is not None and each.judge:
+            return each.judge, 0, each.version
+        return self.judge, self.epoch, each.version if each is not None else ""
+
     def score_id(self, measure: Measure) -> str:
         """32 hex digits, a hash of all that makes a score this one: the same whenever it is delivered again."""
-        told = self.interaction
-        parts = (told.trace_id, told.span_id, measure, str(EVALUATOR_VERSION), self.judge, str(self.epoch))
+        told, (judge, epoch, own) = self.interaction, self.judge_of(measure)
+        parts = (told.trace_id, told.span_id, measure, str(EVALUATOR_VERSION), judge, str(epoch), *filter(None, [own]))
         return hashlib.sha256("\x00".join(parts).encode()).hexdigest()[:32]

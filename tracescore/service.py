@@ -72,7 +72,8 @@ class Service:
         defects, self.scorer = Defects(registry), Scorer(config, config.measures, registry, clock)
         sampler = Sampler(config.sampling, registry, steady, self.scorer.budget.allowed)
         self.report = Report(config.interactions, registry, clock, content_switch, lambda: self.assembly.unmarked)
-        self.ledger, self.queue = Ledger(registry, steady, steady.settled), Queue(config.evaluators, registry)
+        own, self.queue = config.evaluators.custom, Queue(config.evaluators, registry)
+        self.ledger = Ledger(registry, steady, steady.settled, own)
         self.gold = build_gold(config, self.scorer.judge.name, self._evaluate_gold, self.scorer.ready, registry, clock)
         self.assembly, deduplication = build_assembly(config, registry, steady), Deduplication(registry)
         self.forwarder = Forwarder(config.exporters.forward, registry) if config.exporters.forward else None

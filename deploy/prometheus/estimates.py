@@ -67,6 +67,35 @@ SCRAPED = "job:tracescore_target:scraped"
 KNOWN, NEW = "release:tracescore_scores:known", "release:tracescore_scores:new"
 
 
+OWN = ""
+"""Stands for all measures of the users' own, whose counters carry the label `measure`: one rule reads all of them."""
+MEASURES = (*LIVE_MEASURES, OWN)
+
+
+def counter(measure: str, name: str) -> str:
+    """The selector of the counters `name` of a measure, without those of slices."""
+    if measure != OWN:
+        return f"tracescore_{measure}_{name}_total"
+    longer = ', __name__!~".+_below_target_weight_total"' if name == "weight" else ""
+    return f'{{__name__=~"tracescore_custom_.+_{name}_total"{longer}, slice_key=""}}'
+
+
+def of(measure: str) -> str:
+    """The matcher of what is recorded of a measure."""
+    return f'measure="{measure}"' if measure != OWN else f'measure!~"{"|".join(LIVE_MEASURES)}"'
+
+
+def by(labels: str, measure: str) -> str:
+    """What sums of a measure are told apart by: what is recorded of one measure gets its name as a label."""
+    return labels if measure != OWN else f"{labels}, measure"
+
+
+def recording(name: str, expression: str, measure: str, **labels: str) -> Rule:
+    """A recording rule about a measure."""
+    given = {"measure": measure, **labels} if measure != OWN else labels
+    return {"record": name, "expr": expression, **({"labels": given} if given else {})}
+
+
 def total(name: str) -> str:
     """The recorded sum over a window."""
     return f"service:tracescore_{name}:increase"
@@ -83,27 +112,27 @@ def firsts() -> Iterator[Rule]:
     Only while the deployment is scraped already: what stands in the first scrape of all may be years old.
     """
     yield {"record": SCRAPED, "expr": f"group by ({DEPLOYMENT}) (tracescore_target_ratio)"}
-    for measure in LIVE_MEASURES:
-        known = f'{KNOWN}{{measure="{measure}"}}'
+    for measure in MEASURES:
+        known, release = f"{KNOWN}{{{of(measure)}}}", by(RELEASE, measure)
         appears = (
             f"{known}\nunless last_over_time({known}[{WEEK}] offset 1s)\n"
             f"and on ({DEPLOYMENT}) last_over_time({SCRAPED}[{RECENT}] offset 1s)"
         )
         for record, expression in (
-            (KNOWN, f"group by ({RELEASE}) (tracescore_{measure}_weight_total)"),
+            (KNOWN, f"group by ({release}) ({counter(measure, 'weight')})"),
             (NEW, appears),
             *(
                 (
                     first(name),
                     (
-                        f"sum by ({RELEASE}) (min_over_time(tracescore_{measure}_{name}_total[5m]))\n"
-                        f'and on ({RELEASE}) {NEW}{{measure="{measure}"}}'
+                        f"sum by ({release}) (min_over_time({counter(measure, name)}[5m]))\n"
+                        f"and on ({release}) {NEW}{{{of(measure)}}}"
                     ),
                 )
                 for name in SUMS
             ),
         ):
-            yield {"record": record, "expr": expression, "labels": {"measure": measure}}
+            yield recording(record, expression, measure)
 
 
 def sums() -> Iterator[Rule]:
@@ -112,19 +141,15 @@ def sums() -> Iterator[Rule]:
     A week of raw counters would be read again every minute; the sums of its days are there already. A subquery looks
     at whole multiples of its step, so the week is that of the last 7 whole days, in UTC.
     """
-    for measure in LIVE_MEASURES:
+    for measure in MEASURES:
         for window in WINDOWS:
             for name in SUMS:
                 counters = (
-                    f"sum by ({IDENTITY}) (\n  increase(tracescore_{measure}_{name}_total[{window}])\n"
-                    f'  or sum_over_time({first(name)}{{measure="{measure}"}}[{window}])\n)'
+                    f"sum by ({by(IDENTITY, measure)}) (\n  increase({counter(measure, name)}[{window}])\n"
+                    f"  or sum_over_time({first(name)}{{{of(measure)}}}[{window}])\n)"
                 )
-                days = f'sum_over_time({total(name)}{{measure="{measure}", window="{DAY}"}}[{WEEK}:{DAY}])'
-                yield {
-                    "record": total(name),
-                    "expr": days if window == WEEK else counters,
-                    "labels": {"measure": measure, "window": window},
-                }
+                days = f'sum_over_time({total(name)}{{{of(measure)}, window="{DAY}"}}[{WEEK}:{DAY}])'
+                yield recording(total(name), days if window == WEEK else counters, measure, window=window)
 
 
 def estimates() -> list[Rule]:

@@ -5,10 +5,23 @@ from __future__ import annotations
 from deploy.prometheus.alerts import BURNING, BURNS
 from deploy.prometheus.estimates import BELOW, UPPER
 from deploy.prometheus.estimates import BELOW_LOWER as LOWER
-from deploy.prometheus.streams import TARGET, Case, Series, case, counter, estimate, evaluations, named, scores, share
+from deploy.prometheus.streams import (
+    TARGET,
+    Case,
+    Series,
+    case,
+    counter,
+    estimate,
+    evaluations,
+    found,
+    named,
+    scores,
+    share,
+)
 
 JUDGE_DOWN = {named("tracescore_judge_ready", TARGET | {"judge": "gpt"}): "0x600"}
 POD_B = {"pod": "b"}
+POLITE = {"measure": "polite", "service_name": "shop"}
 TOO_MANY = ["TracescoreTooManyBelowTarget"]
 
 
@@ -22,6 +35,32 @@ def quality_cases() -> list[Case]:
             scores("completeness", 0.875, 60, 120, 60),
             minute=150,
             values={"count(ALERTS{alertname='TracescoreBelowTarget', measure='answer_relevancy'})": 1},
+            firing=["TracescoreBelowTarget"],
+        ),
+        case(
+            "an own measure below its target, beside another that is as it should be",
+            scores("polite", 0.25, 60, 120, 60),
+            scores("cites_a_source", 0.875, 60, 120, 60),
+            {
+                named(
+                    "tracescore_custom_polite_by_slice_weight_total", TARGET | POLITE | {"slice_key": "route"}
+                ): "0+9x240",
+            },
+            minute=150,
+            values={
+                "count(ALERTS{alertname='TracescoreBelowTarget', measure='polite', service_name='shop'})": 1,
+                **found("polite", "1h", estimate([0.25] * 60, [1.0] * 60)),
+                **found("cites_a_source", "1h", estimate([0.875] * 60, [1.0] * 60)),
+                "count(service:tracescore_score:mean{window='1h'})": 2,
+            },
+            firing=["TracescoreBelowTarget"],
+        ),
+        case(
+            "an own measure of a new release counts from its first score",
+            scores("polite", 0.25, 0, 40, 60, born=120),
+            scores("answer_relevancy", 0.75, 0, 240),
+            minute=162,
+            values={"count(ALERTS{alertname='TracescoreBelowTarget', measure='polite'})": 1},
             firing=["TracescoreBelowTarget"],
         ),
         case(

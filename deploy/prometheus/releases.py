@@ -26,10 +26,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import get_args
 
-from deploy.prometheus.estimates import DEPLOYMENT, MIN_COUNT, RECENT, RELEASE, Rule, first
+from deploy.prometheus.estimates import (
+    DEPLOYMENT,
+    MEASURES,
+    MIN_COUNT,
+    RECENT,
+    RELEASE,
+    Rule,
+    by,
+    counter,
+    first,
+    of,
+    recording,
+)
 from tracescore.drift.comparing import CONFIDENT, MADE_UP, SHARED
 from tracescore.exporters.prometheus.series import SumName
-from tracescore.model import LIVE_MEASURES
 
 SERVICE = f"{DEPLOYMENT}, service_name, deployment_environment"
 SCORED = f"{SERVICE}, judge, fingerprint, context_source, measure"
@@ -94,14 +105,18 @@ def _picked() -> Iterator[Rule]:
 
 def _hours() -> Iterator[Rule]:
     """The sums of an hour, and of the running one, by release and by what scored them."""
-    judges = f'group by ({DEPLOYMENT}, judge, fingerprint) (last_over_time(tracescore_judge_info{{model!=""}}[1h]))'
+    models = 'last_over_time(tracescore_judge_info{model!=""}[1h])'
+    own = 'last_over_time(tracescore_evaluators_custom_info{judge!=""}[1h])'
+    own = f'label_replace({own}, "fingerprint", "$1", "version", "(.*)")'
+    judges = f"group by ({DEPLOYMENT}, judge, fingerprint) ({models} or {own})"
     yield {
         "record": JUDGE,
         "expr": f"{judges}\nand on ({DEPLOYMENT}, judge) (count by ({DEPLOYMENT}, judge) ({judges}) == 1)",
     }
     yield {"record": BEGUN, "expr": "vector(time() - time() % seconds(1h))"}
     judged = f"* on ({DEPLOYMENT}, judge) group_left (fingerprint) {JUDGE}"
-    for measure in LIVE_MEASURES:
+    for measure in MEASURES:
+        release = by(RELEASE, measure)
         for name in SUMS:
             of_step = f"{_scored(measure, name, STEP)} and on () (vector(time()) > on () {BEGUN} @ end())"
             for record, sums in (
@@ -112,14 +127,14 @@ def _hours() -> Iterator[Rule]:
                 if name == "weight":
                     expression = f"(\n  {expression}\n) > 0"
                 else:
-                    expression += f'\nand on ({RELEASE}) {record}{{measure="{measure}", sum="weight"}}'
-                yield {"record": record, "expr": expression, "labels": {"measure": measure, "sum": name}}
+                    expression += f'\nand on ({release}) {record}{{{of(measure)}, sum="weight"}}'
+                yield recording(record, expression, measure, sum=name)
 
 
 def _scored(measure: str, name: str, duration: str) -> str:
     """A sum of what each release scored within the last so much, what its counters began with included."""
-    begun = f'sum_over_time({first(name)}{{measure="{measure}"}}[{duration}])'
-    return f"sum by ({RELEASE}) (increase(tracescore_{measure}_{name}_total[{duration}]) or {begun})"
+    begun = f"sum_over_time({first(name)}{{{of(measure)}}}[{duration}])"
+    return f"sum by ({by(RELEASE, measure)}) (increase({counter(measure, name)}[{duration}]) or {begun})"
 
 
 def _weeks() -> Iterator[Rule]:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from deploy.prometheus.alerts import BROKEN, alert
-from deploy.prometheus.estimates import DAY, DEPLOYMENT, RECENT, SCRAPED, Rule
-from tracescore.model import LIVE_MEASURES
+from deploy.prometheus.estimates import DAY, DEPLOYMENT, MEASURES, RECENT, SCRAPED, Rule, counter
 
 SERVICE = f"{DEPLOYMENT}, service_name, deployment_environment"
 LAST, GAP = "service:tracescore_last_seen:timestamp", "service:tracescore_gap:seconds"
@@ -17,7 +16,7 @@ FACTOR, AT_LEAST, FORGOTTEN = 1.5, "seconds(1h)", f"seconds({REMEMBERED})"
 BEFORE = f"last_over_time({LAST}[{RECENT}])"
 
 SCORED = "\n  or\n  ".join(
-    f"sum by ({SERVICE}) (increase(tracescore_{measure}_weight_total[{RECENT}])) > 0" for measure in LIVE_MEASURES
+    f"sum by ({SERVICE}) (increase({counter(measure, 'weight')}[{RECENT}])) > 0" for measure in MEASURES
 )
 
 SEEN = f"""\

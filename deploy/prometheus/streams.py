@@ -9,13 +9,15 @@ from types import MappingProxyType
 from typing import Any
 
 from tracescore.config.drift import DriftConfig
-from tracescore.model import Measure
+from tracescore.exporters.prometheus.families import series_name
+from tracescore.model import MEASURES, Measure
 
 TARGET = {"instance": "10.0.0.1:9464", "job": "tracescore", "namespace": "rag", "pod": "a", "service": "tracescore"}
 """Labels that an operator gives a scrape target."""
 APP = {"service_name": "shop", "deployment_environment": "prod", "judge": "gpt"}
 READY = {"tracescore_judge_ready": "1x600"}
-TARGETS = DriftConfig().targets
+TARGETS = DriftConfig().targets | {"polite": 0.8, "cites_a_source": 0.5}
+"""Those of the defaults, and of two measures of the user's own."""
 
 Series = dict[str, str]
 Case = dict[str, Any]
@@ -75,10 +77,10 @@ def scores(
         "weight_squared_score_squared": (weight * score) ** 2,
         "below_target_weight": weight * (score < TARGETS[measure]),
     }
-    every = TARGET | APP | dict(labels)
+    every = TARGET | APP | dict(labels) | ({} if measure in MEASURES else {"measure": measure})
     before, after = f"_x{born} " if born else "", " stale" if ends else ""
     return {
-        named(f"tracescore_{measure}_{name}_total", every): (
+        named(f"tracescore_{series_name(measure)}_{name}_total", every): (
             before + counter(a_minute * step, *phases, restarts=restarts) + after
         )
         for name, step in steps.items()

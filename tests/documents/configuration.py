@@ -22,9 +22,9 @@ from pydantic_core import PydanticUndefined
 from tests.documents import DOCS, cell
 from tracescore.config import Config
 from tracescore.config.access import KnownName, Token
-from tracescore.config.gold import Cron, FunctionName, ResponsePath, Zone
+from tracescore.config.gold import Cron, ResponsePath, Zone
 from tracescore.config.sampling import AttributePattern
-from tracescore.config.types import Address, Duration, Expression, HeaderName, Secret, Section, Size, Url
+from tracescore.config.types import Address, Duration, Expression, FunctionName, HeaderName, Secret, Section, Size, Url
 
 FILE = DOCS / "configuration.md"
 EXAMPLES = Path(__file__).parent / "example.yaml"
@@ -97,7 +97,8 @@ def _tables(path: str, hint: Any, default: Any) -> Iterator[Table]:
         yield Table(path, kind, model, tuple(_keys(model, default if isinstance(default, model) else UNSET)))
         for name, inner in _hints(model).items():
             if len(_models(inner)) > 1:
-                yield from _tables(f"{path}.{name}", inner, UNSET)
+                named = any(get_origin(each) is dict for each in (inner, *get_args(inner)))
+                yield from _tables(f"{path}.{name}{'.*' if named else ''}", inner, UNSET)
 
 
 def _keys(model: type[Section], defaults: Any, prefix: str = "") -> Iterator[Key]:
@@ -147,6 +148,9 @@ def example(table: Table, key: Key) -> Any:
 def _at(value: Any, path: list[str], table: Table) -> Any:
     """What stands at the path, in a section of the kind of the table."""
     for depth, step in enumerate(path, start=1):
+        if step == "*":
+            value = next((each for each in value.values() if each["kind"] == table.kind), UNSET)
+            continue
         if not isinstance(value, dict) or step.removesuffix("[]") not in value:
             return UNSET
         value = value[step.removesuffix("[]")]
@@ -178,7 +182,7 @@ def _type(hint: Any) -> str:
         return " or ".join(dict.fromkeys(_type(each) for each in inside if each is not type(None)))
     if get_origin(hint) is dict:
         of = inside[1]
-        name = "measure" if get_origin(inside[0]) is Literal else "name"
+        name = get_args(inside[0])[-1] if get_origin(inside[0]) is Annotated else "name"
         return f"map: {_type(of)}{_bounds(of, getattr(of, '__metadata__', ()))} by {name}"
     return f"list of {_type(inside[0])}" if inside[-1] is Ellipsis or len(inside) == 1 else f"{len(inside)} numbers"
 

@@ -27,6 +27,8 @@ SETTINGS = {
     "spool.path": "spool: {path: /nowhere/spool}\n",
     "attach: hold": "spool: {path: /nowhere/spool}\nexporters: {forward: {http: 'http://other:4318', attach: hold}}\n",
     "drift.labels": "spool: {path: /nowhere/spool}\ndrift: {labels: {path: /nowhere/labels}}\n",
+    "evaluators.custom": "measures: [polite]\nevaluators: {custom: {polite: {kind: pattern, reads: [answer], "
+    "matches: please, value: 1}}}\n",
     "gold": "gold: {set: 'GOLD', target: {kind: http, url: 'http://elsewhere'}}\n",
 }
 """What brings metrics of its own: as it is named in the table, and settings with it."""
@@ -78,6 +80,8 @@ def metrics() -> Iterator[Metric]:
     alike: dict[Metric, list[str]] = {}
     for found in seen.values():
         measures = GOLD_MEASURES if "_gold_" in found.name else LIVE_MEASURES
+        if "_custom_polite" in found.name:
+            continue  # as <measure>, with custom_ and its name in its place
         measure = next((one for one in measures if f"_{one}_" in found.name), "")
         plain = found.name.replace(measure, "<measure>", 1) if measure else found.name
         labels = tuple(label for label in found.labels if label != "context_source")

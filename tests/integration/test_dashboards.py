@@ -25,7 +25,7 @@ from tests.openai_server import Reply, by
 from tests.servers import PrometheusServer, Sample
 from tracescore.cli import page_client
 from tracescore.config import DEFAULT_MEASURES, WebConfig
-from tracescore.drift.observations import NAMES
+from tracescore.config.drift import DETECTORS
 from tracescore.model import LIVE_MEASURES
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(300)]
@@ -180,7 +180,7 @@ def _pin_baselines(run: Deployment) -> None:
     """Nobody waits a week here."""
     for each in run.replicas:
         page = f"http://{each.addresses['page']}"
-        for name in NAMES:
+        for name in DETECTORS:
             page_client.ask(WebConfig(), page, "/api/v1/baseline", {"action": "pin", "detector": name, "at": 0.95})
 
 

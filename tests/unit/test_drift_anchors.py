@@ -12,9 +12,10 @@ import pytest
 
 from tests.results import SettableClock, interaction
 from tests.states import reread
+from tracescore.config.drift import DETECTORS
 from tracescore.drift.anchors import PASSES, Anchors, read_anchors, shift
 from tracescore.drift.diagnosis import PATTERNS, diagnose
-from tracescore.drift.observations import NAMES, DetectorKind
+from tracescore.drift.observations import DetectorKind
 from tracescore.errors import UsageError
 from tracescore.model import Result, Score, Unscored
 
@@ -213,10 +214,10 @@ def test_a_file_that_is_not_there_is_refused() -> None:
 
 # ---------------------------------------------------------------- patterns
 
-ALL = set(NAMES)
+ALL = set(DETECTORS)
 THREE = ALL - {"context_precision"}
 """What is watched unless context_precision is measured."""
-REST = {name: ALL - {name} for name in NAMES}
+REST = {name: ALL - {name} for name in DETECTORS}
 
 
 @pytest.mark.parametrize(

@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.formulas import MeanEstimate, agreement, corrected_mean, judge_difference
-from tracescore.model import LiveMeasure
+from tracescore.model import Measure
 
 LEAST_LABELS = 100
 """Effective labels below which there is no corrected mean."""
-ANSWERS: Mapping[LiveMeasure, Mapping[str, float]] = {
+ANSWERS: Mapping[Measure, Mapping[str, float]] = {
     "answer_relevancy": {"relevant": 1.0, "partly": 0.5, "off_topic": 0.0},
     "completeness": {"covered": 1.0, "partial": 0.5, "missing": 0.0},
     "faithfulness": {"supported": 1.0, "not_supported": 0.0},
 }
 """What people may say, of the whole answer for relevancy, else of each part or claim, and what it counts."""
-JUDGED: Mapping[LiveMeasure, tuple[str, ...]] = {
+JUDGED: Mapping[Measure, tuple[str, ...]] = {
     "completeness": ("covered", "partial", "missing"),
     "faithfulness": ("supported", "contradicted", "not_found"),
 }
@@ -34,7 +34,7 @@ _AGREES = {"contradicted": "not_supported", "not_found": "not_supported"}
 class LabelGroup(NamedTuple):
     """What is estimated apart: a measure of a service by a judge in one epoch."""
 
-    measure: LiveMeasure
+    measure: Measure
     judge: str = ""
     epoch: int = 0
     service: str = ""

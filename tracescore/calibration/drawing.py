@@ -7,7 +7,7 @@ from typing import Any
 from tracescore.calibration.correction import ANSWERS, JUDGED, Label, LabelGroup
 from tracescore.calibration.store import Drawn
 from tracescore.exporters.prometheus.label_values import label_value
-from tracescore.model import EVALUATOR_VERSION, Interaction, LiveMeasure, Result, Score
+from tracescore.model import EVALUATOR_VERSION, Interaction, Measure, Result, Score
 
 
 def ended_of(result: Result) -> float:
@@ -30,7 +30,7 @@ def group_of(result: Result, score: Score) -> LabelGroup:
     return LabelGroup(_live(score), result.judge, result.epoch, *of)
 
 
-def _live(score: Score) -> LiveMeasure:
+def _live(score: Score) -> Measure:
     return next(measure for measure in ANSWERS if measure == score.measure)
 
 
@@ -80,7 +80,7 @@ def _shown(told: Interaction, scores: Sequence[Score]) -> dict[str, Any]:
     }
 
 
-def measures_asked(drawn: Drawn) -> list[LiveMeasure]:
+def measures_asked(drawn: Drawn) -> list[Measure]:
     """The measures that people are asked about."""
     known = drawn.facts["measures"]
     return [measure for measure in ANSWERS if measure in known and not known[measure]["blank"]]
@@ -92,7 +92,7 @@ def blanks_of(drawn: Drawn) -> dict[str, Any]:
     return {measure: {"label": 0.0, "labelled": []} for measure in blank}
 
 
-def labels_of(drawn: Drawn, measure: LiveMeasure, answers: Sequence[str]) -> dict[str, Any] | None:
+def labels_of(drawn: Drawn, measure: Measure, answers: Sequence[str]) -> dict[str, Any] | None:
     """The label that answers make; None where one of them is not given. ValueError for answers there are not."""
     expected = len(drawn.facts["measures"][measure]["judged"]) or 1
     if unknown := [each for each in answers if each not in (*ANSWERS[measure], "")]:

@@ -17,7 +17,7 @@ from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.errors import UsageError
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.formulas import MeanEstimate
-from tracescore.model import LiveMeasure
+from tracescore.model import Measure
 
 _LARGEST_SUM = 1e30
 """More than any service can have added up; the squares of what is larger are no numbers."""
@@ -65,7 +65,7 @@ def _group(row: Any) -> LabelGroup:
     return LabelGroup(**{name: row[name] for name in LabelGroup._fields if name in row})
 
 
-def _label(row: Mapping[str, Any], measure: LiveMeasure) -> Label:
+def _label(row: Mapping[str, Any], measure: Measure) -> Label:
     judged, labelled = (_verdicts(row, name) for name in ("judged", "labelled"))
     if len(judged) != len(labelled):
         raise ValueError(f"judged and labelled: as many of each expected; got {len(judged)} and {len(labelled)}")
@@ -147,7 +147,7 @@ def report(told: Sequence[tuple[LabelGroup, Calibration]]) -> Iterator[str]:
         yield from _agreement_lines(group.measure, found)
 
 
-def _agreement_lines(measure: LiveMeasure, found: Calibration) -> Iterator[str]:
+def _agreement_lines(measure: Measure, found: Calibration) -> Iterator[str]:
     if found.agreement is None:
         return
     yield f"  verdicts: agree {_with_limits(found.agreement)}"

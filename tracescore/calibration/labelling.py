@@ -39,7 +39,7 @@ from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.exporters import Continuing
 from tracescore.exporters.prometheus.families import gauge
 from tracescore.exporters.prometheus.label_values import label_value
-from tracescore.model import Clock, LiveMeasure, Result
+from tracescore.model import Clock, Measure, Result
 from tracescore.spool.state import Persisted, StateCodec
 
 T = TypeVar("T")
@@ -52,7 +52,7 @@ class LabelsState(Persisted):
     """What is kept beside the file: the scale of the scores, and (the group, the day since the epoch, its sums)."""
 
     judge: ScaleState
-    sums: tuple[tuple[LiveMeasure, str, int, str, str, str, int, float, float, float, float, float], ...]
+    sums: tuple[tuple[Measure, str, int, str, str, str, int, float, float, float, float, float], ...]
 
 
 class Labelling(Continuing):
@@ -185,7 +185,7 @@ class Labelling(Continuing):
         await self._on_disk(LabelStore.keep, labelled)
         self._decided = [each for each in self._decided if each.id != drawn.id] + [labelled]
 
-    def said_of(self, trace_id: str) -> list[tuple[LiveMeasure, float]]:
+    def said_of(self, trace_id: str) -> list[tuple[Measure, float]]:
         """Measure and value of every label that people gave to an answer of a trace."""
         decided = (drawn for drawn in self._decided if drawn.facts["trace_id"] == trace_id)
         return [(group.measure, label.label) for drawn in decided for group, label in labels_in(drawn)]

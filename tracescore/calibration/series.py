@@ -6,12 +6,12 @@ from prometheus_client.metrics_core import Metric
 
 from tracescore.calibration.correction import ANSWERS, JUDGED, Calibration, LabelGroup
 from tracescore.exporters.prometheus.families import gauge
-from tracescore.model import LiveMeasure
+from tracescore.model import Measure
 
 _LABELS = ("judge", "service_name", "deployment_environment")
 
 
-def families(measure: LiveMeasure, found: Iterable[tuple[LabelGroup, Calibration]]) -> Iterator[Metric]:
+def families(measure: Measure, found: Iterable[tuple[LabelGroup, Calibration]]) -> Iterator[Metric]:
     """All families of a measure, with the rows of its groups."""
     names = [*_LABELS, "context_source"] if measure == "faithfulness" else list(_LABELS)
     rows = [([g.judge, g.service, g.environment, g.context_source][: len(names)], made) for g, made in found]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tracescore import logs
+from tracescore.cli.custom_lines import custom_lines
 from tracescore.cli.options import configured
 from tracescore.cli.running import error_of_ours, run_async
 from tracescore.errors import TargetFailed, TracescoreError, UsageError
@@ -44,17 +45,19 @@ def check(
     """Validate a configuration and the files it names. With --probe, also ask the judge and the app."""
     logs.to_stderr(logging.ERROR)
     config = configured(file, secrets=True)
-    gold_set = _read_files(config)
+    gold_set, own = _read_files(config), custom_lines(config)
     if probe:
         failures: list[str] = []
         run_async(partial(_probe, config, failures))
         if failures:
             raise UsageError("\ntracescore: ".join(failures))
     typer.echo(f"{file}: fine; judge {config.judge.known_as}, measures {', '.join(config.measures)}{gold_set}")
+    for each in own:
+        typer.echo(each)
     for measure, given in config.drift.targets.items():
         if isinstance(given, dict):
-            own = ", ".join(f"{service} {target:g}" for service, target in given.items())
-            typer.echo(f"  targets of {measure} by service: {own}")
+            by_service = ", ".join(f"{service} {target:g}" for service, target in given.items())
+            typer.echo(f"  targets of {measure} by service: {by_service}")
     if config.judge.kind == "openai" and config.judge.budget is not None:
         from tracescore.drift.power import affordable
 
@@ -85,7 +88,7 @@ def _measured(config: Config, spool: Path) -> Iterator[str]:
         state = DriftWatch.codec.load(saved)
     except ValueError as error:
         raise UsageError(f"--spool: {spool}: another version wrote its detectors: {error}") from None
-    family = Family(with_references(config.drift), config.sampling, config.measures)
+    family = Family(with_references(config.drift, config.evaluators.custom), config.sampling, config.measures)
     family.resume(state.family)
     return measured(config, family)
 
@@ -99,7 +102,8 @@ def _capacity(config: Config) -> str:
     from tracescore.exporters.prometheus.exporter import PrometheusExporter
 
     settings = config.exporters.prometheus
-    exporter = PrometheusExporter(CollectorRegistry(), settings, config.drift, config.sampling, time.time)
+    own = config.evaluators.custom
+    exporter = PrometheusExporter(CollectorRegistry(), settings, config.drift, config.sampling, time.time, own)
     release, value, releases = exporter.capacity(config.measures)
     sliced = releases * release // (release + 20 * value)
     return (
@@ -113,7 +117,7 @@ def _read_files(config: Config) -> str:
     if config.drift.references is not None:
         from tracescore.drift.references import with_references
 
-        with_references(config.drift)
+        with_references(config.drift, config.evaluators.custom)
     if config.drift.anchors is not None:
         from tracescore.drift.anchors import read_anchors
 
@@ -134,6 +138,8 @@ async def _probe(config: Config, failures: list[str]) -> None:
     """Asks the judge and, where one is needed, the embedder; says where it asked and adds what failed to `failures`."""
     from prometheus_client import CollectorRegistry
 
+    from tracescore.evaluators.custom import RubricMeasure
+    from tracescore.judge.known_cases import try_examples
     from tracescore.pipeline.scorer import Scorer
 
     scorer = Scorer(config, config.measures, CollectorRegistry())
@@ -141,6 +147,9 @@ async def _probe(config: Config, failures: list[str]) -> None:
     asked[f"judge {scorer.judge.name} {_where(config.judge)}"] = scorer.judge.probe
     if scorer.embedder is not None:
         asked[f"embedder {scorer.embedder.name} {_where(config.embedder)}"] = partial(_embed, scorer.embedder)
+    for each in scorer.evaluators:
+        if isinstance(each, RubricMeasure):
+            asked[f"evaluators.custom.{each.measure}"] = partial(try_examples, each.rubric, scorer.judge)
     if config.gold is not None:
         from tracescore.cli.gold_run import probe
 

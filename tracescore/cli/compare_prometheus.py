@@ -97,7 +97,7 @@ def _by_scored(url: str, where: Mapping[str, str], hours: int) -> dict[_Scored, 
 
 def _scored(labels: Mapping[str, str]) -> _Scored:
     deployment = tuple(labels.get(name, "") for name in _DEPLOYMENT)
-    stream = Stream(labels["measure"], labels.get("context_source", ""))  # type: ignore[arg-type]
+    stream = Stream(labels["measure"], labels.get("context_source", ""))
     return _Scored(deployment, labels["deployment_environment"], labels["judge"], labels["fingerprint"], stream)
 
 

@@ -47,9 +47,10 @@ def gold_run(
     from tracescore.cli.gold_checks import Checks
 
     logs.to_stderr(logging.WARNING if sys.stderr.isatty() else logging.INFO)
-    checks = Checks.of(fail_under or [], compare_with, report or [], release)
+    settings = configured(config)
+    checks = Checks.of(fail_under or [], compare_with, report or [], release, settings.evaluators.custom)
     failures: list[str] = []
-    run_async(partial(_gold_run, configured(config), checks, failures, json=json))
+    run_async(partial(_gold_run, settings, checks, failures, json=json))
     for failure in failures:
         sys.stderr.write(f"tracescore gold run: {failure}\n")
     if failures:

@@ -1,6 +1,6 @@
 """What `tracescore gold run` is asked to hold a run against, and what is said of it then."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -22,24 +22,32 @@ class Checks:
     release: str | None = None
 
     @classmethod
-    def of(cls, limits: Sequence[str], compare_with: str | None, reports: Sequence[Path], release: str | None) -> Self:
-        """Checks what was typed; UsageError."""
+    def of(
+        cls,
+        limits: Sequence[str],
+        compare_with: str | None,
+        reports: Sequence[Path],
+        release: str | None,
+        own: Iterable[str] = (),
+    ) -> Self:
+        """Checks what was typed; UsageError. `own`: measures of the user's own."""
         for path in reports:
             check_name(path)
         if compare_with not in (None, "PINNED", "LAST"):
             read_run(Path(compare_with))
-        return cls(tuple(map(_limit, limits)), compare_with, tuple(reports), release)
+        known = [*GOLD_MEASURES, *own]
+        return cls(tuple(_limit(each, known) for each in limits), compare_with, tuple(reports), release)
 
 
-def _limit(text: str) -> tuple[str, float]:
+def _limit(text: str, known: Sequence[str]) -> tuple[str, float]:
     measure, _, number = text.rpartition("=")
     measure = measure or "factual"
     try:
         value = float(number)
     except ValueError:
         value = -1.0
-    if measure not in GOLD_MEASURES or not 0 <= value <= 1:
-        names = ", ".join(GOLD_MEASURES)
+    if measure not in known or not 0 <= value <= 1:
+        names = ", ".join(known)
         raise UsageError(
             f"--fail-under: MEASURE=VALUE expected, with VALUE from 0 to 1; got {text!r}; measures: {names}"
         )

@@ -92,7 +92,7 @@ class _Command:
             where = "in this process" if judge.kind == "embedded" else f"at {judge.where}: {found}"
             _say(f"judge {run.judge} {where}")
             different = {row.key: row.interaction for row in rows}
-            _say(estimate(list(different.values()), len(rows), run.measures, judge))
+            _say(estimate(list(different.values()), len(rows), run.measures, self._config))
             found_by_measure = await self._write_all(run, rows)
             if run.stopped is not None:
                 self.stopped = True

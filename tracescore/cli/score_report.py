@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tracescore.model import Interaction, Measure
 
 if TYPE_CHECKING:
-    from tracescore.config import JudgeConfig
+    from tracescore.config import Config
 
 _INSTRUCTIONS, _REPLY = 750, 200
 """Tokens of a prompt apart from its texts, and of a reply, in the middle."""
@@ -22,12 +22,14 @@ def calls_for(interaction: Interaction, measures: Sequence[Measure]) -> int:
     return read + 2 * ("completeness" in measures) + 2 * faithful + correct * (3 if faithful else 4)
 
 
-def estimate(interactions: Sequence[Interaction], rows: int, measures: Sequence[Measure], judge: JudgeConfig) -> str:
+def estimate(interactions: Sequence[Interaction], rows: int, measures: Sequence[Measure], config: Config) -> str:
     """In a line: rows, calls and money. `interactions` are the different ones among the `rows`."""
+    judge, own = config.judge, config.evaluators.custom
+    rubrics = sum(name in measures and each.kind == "rubric" for name, each in own.items())
     told = f"{rows} rows, {len(interactions)} of them different"
     if judge.kind == "embedded":
         return told
-    calls = [calls_for(interaction, measures) for interaction in interactions]
+    calls = [calls_for(interaction, measures) + rubrics for interaction in interactions]
     text = sum(_tokens(interaction) for interaction in interactions)
     if judge.price is None:
         return f"{told}, about {sum(calls)} calls; set judge.price to see the cost"

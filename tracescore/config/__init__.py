@@ -9,6 +9,12 @@ from pydantic import Field
 
 from tracescore.config.access import ListenerConfig, TlsConfig
 from tracescore.config.assembly import AssemblyConfig
+from tracescore.config.custom import (
+    CustomConfig,
+    PatternMeasureConfig,
+    PythonMeasureConfig,
+    RubricMeasureConfig,
+)
 from tracescore.config.drift import BaselineConfig, DriftConfig, LabelsConfig
 from tracescore.config.embedder import (
     EmbedderConfig,
@@ -41,9 +47,9 @@ from tracescore.config.sampling import DEFAULT_RULE, SamplingConfig, SamplingRul
 from tracescore.config.spool import SpoolConfig
 from tracescore.config.types import Duration, Section
 from tracescore.config.web import UserConfig, UserRole, WebConfig
-from tracescore.model import LiveMeasure
+from tracescore.model import Measure
 
-DEFAULT_MEASURES: tuple[LiveMeasure, ...] = ("answer_relevancy", "completeness", "faithfulness")
+DEFAULT_MEASURES: tuple[Measure, ...] = ("answer_relevancy", "completeness", "faithfulness")
 """What runs unless `measures` says otherwise: context_precision costs one more call of the judge."""
 
 
@@ -57,8 +63,9 @@ class Config(Section):
     interactions: InteractionsConfig = InteractionsConfig()
     redaction: RedactionConfig = RedactionConfig()
     sampling: SamplingConfig = SamplingConfig()
-    measures: tuple[LiveMeasure, ...] = Field(default=DEFAULT_MEASURES, strict=False)
-    """What tracescore scores on live traffic."""
+    measures: tuple[Measure, ...] = Field(default=DEFAULT_MEASURES, strict=False)
+    """What tracescore scores on live traffic: `answer_relevancy`, `completeness`, `faithfulness`, `context_precision`,
+    and the names of `evaluators.custom`."""
     judge: JudgeConfig = EmbeddedJudgeConfig()
     embedder: EmbedderConfig = MiniLMEmbedderConfig()
     evaluators: EvaluatorsConfig = EvaluatorsConfig()

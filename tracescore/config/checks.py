@@ -1,17 +1,19 @@
 """What only the whole configuration can tell: settings that contradict each other, and secrets that are not there."""
 
+import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from pydantic import BaseModel
 
 from tracescore.config import Config, ExportersConfig
 from tracescore.config.access import TlsConfig
+from tracescore.config.drift import DETECTORS
 from tracescore.config.gold import GoldConfig, GoldTargetConfig, HttpTargetConfig, TraceTargetConfig
 from tracescore.config.types import Secret, host_port, is_loopback, target_of
 from tracescore.errors import UsageError
-from tracescore.model import LIVE_MEASURES
+from tracescore.model import LIVE_MEASURES, MEASURES
 
 
 class Conflict(NamedTuple):
@@ -34,7 +36,7 @@ def listeners(config: Config) -> dict[str, str]:
 
 def cross_checks(config: Config) -> list[Conflict]:
     """Problems between settings."""
-    checks = (_judging, _listening, _opening, _files, _holding, _gold_request, _sending_to_ourselves)
+    checks = (_judging, _measuring, _listening, _opening, _files, _holding, _gold_request, _sending_to_ourselves)
     return [conflict for check in checks for conflict in check(config)]
 
 
@@ -50,6 +52,39 @@ def _judging(config: Config) -> Iterator[Conflict]:
         if price is None or price.input + price.output <= 0:
             what = "judge.price above 0 expected, or the cost is unknown"
             yield Conflict("judge.budget", what, ("judge.budget", "judge.price"))
+
+
+def _measuring(config: Config) -> Iterator[Conflict]:
+    """Names that are no measure where one is expected, and measures of one's own that cannot be scored."""
+    own, path = config.evaluators.custom, "evaluators.custom"
+    live = [*LIVE_MEASURES, *own]
+    for name in config.measures:
+        if name not in live:
+            what = f"one of {', '.join(live)} expected; got {name[:60]!r}{_meant(name, live)}"
+            yield Conflict("measures", what, ("measures", f"{path}.{name}"))
+    for name, each in own.items():
+        if name not in config.measures:
+            what = "declared, but not listed in measures; list it there, or remove it"
+            yield Conflict(f"{path}.{name}", what, ("measures", path))
+        if each.kind == "rubric" and config.judge.kind == "embedded":
+            what = "a rubric needs a language model, and the judge is the embedded one; set judge.kind: openai"
+            yield Conflict(f"{path}.{name}", f"{what}, or use kind: python or pattern", (path, "judge"))
+    known, drift = [*MEASURES, *own], config.drift
+    for name in drift.targets:
+        if name not in known:
+            what = f"one of {', '.join(known)} expected{_meant(name, known)}"
+            yield Conflict(f"drift.targets.{name}", what, ("drift.targets", f"{path}.{name}"))
+    given = drift.references if isinstance(drift.references, dict) else {}
+    for service, detectors in given.items():
+        for name in detectors:
+            if name not in (*DETECTORS, *own):
+                what = f"one of {', '.join((*DETECTORS, *own))} expected{_meant(name, (*DETECTORS, *own))}"
+                yield Conflict(f"drift.references.{service}.{name}", what, ("drift.references", f"{path}.{name}"))
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _listening(config: Config) -> Iterator[Conflict]:

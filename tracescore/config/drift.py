@@ -39,12 +39,19 @@ OwnTarget = Annotated[
     Discriminator(lambda value: "by_service" if isinstance(value, dict) else "number"),
 ]
 """One for all services, or one by the name of a service; `*` is for those that are not named."""
-Targets = Annotated[dict[Measure, OwnTarget], BeforeValidator(_over_defaults)]
+Targets = Annotated[dict[Annotated[Measure, "measure"], OwnTarget], BeforeValidator(_over_defaults)]
 
 
-DetectorName = Literal[
-    "answer_relevancy", "completeness", "faithfulness", "answered", "completeness_multipart", "context_precision"
-]
+DetectorName = Annotated[str, "detector"]
+"""One of DETECTORS, or a measure of the user's own."""
+DETECTORS: tuple[DetectorName, ...] = (
+    "answer_relevancy",
+    "completeness",
+    "faithfulness",
+    "answered",
+    "completeness_multipart",
+    "context_precision",
+)
 """What is watched. `answered` is the share of answers that do not evade their question; relevancy and completeness
 are of those alone, as zeros of evasions would hide a fall; `completeness_multipart` of questions with several parts."""
 GivenReferences = dict[str, dict[DetectorName, Annotated[float, Field(gt=0, lt=1)]]]

@@ -4,6 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from tracescore.config.custom import Custom
 from tracescore.config.types import Section, Size
 from tracescore.formulas import check_weights
 
@@ -30,6 +31,8 @@ class EvaluatorsConfig(Section):
     """Above 1, a missed claim of the reference weighs more than a wrong claim of the answer; below 1, less."""
     correctness: CorrectnessConfig = CorrectnessConfig()
     """How tracescore compares an answer with its reference."""
+    custom: Custom = Field(default_factory=dict)
+    """Measures of your own, by name; list them in `measures` as well. See [custom measures](custom-measures.md)."""
     max_pending: int = Field(default=10_000, ge=1)
     """Interactions that may wait for the judge; tracescore drops the newest beyond that and counts them as `shed`."""
     max_pending_size: Size = Field(default=256 * 2**20, ge=1)

@@ -8,10 +8,9 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, JsonValue
 
-from tracescore.config.types import Duration, Ratio, Secret, Section, Url
+from tracescore.config.types import Duration, FunctionName, Ratio, Secret, Section, Url
 
 DEFAULT_BODY: dict[str, JsonValue] = {"question": "{question}"}
-_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _STEP = re.compile(r"[^.\s]+")
 
 
@@ -45,13 +44,6 @@ def _path(value: str) -> str:
     return value
 
 
-def _function(value: str) -> str:
-    if _FUNCTION.fullmatch(value) is None:
-        raise ValueError("module:function expected, such as shop.rag:answer")
-    return value
-
-
-FunctionName = Annotated[str, AfterValidator(_function)]
 Cron = Annotated[str, AfterValidator(_cron)]
 """Minute, hour, day of the month, month, day of the week."""
 Zone = Annotated[str, AfterValidator(_zone)]

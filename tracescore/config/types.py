@@ -19,6 +19,7 @@ _LONGEST = 366 * 86400.0
 _SIZE = re.compile(r"(\d{1,12})(B|KiB|MiB|GiB)", re.ASCII)
 _BYTES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _HOST_PORT = re.compile(r"(?:\[(?P<inside>[^\[\]]+)\]|(?P<host>[^\s/@\[\]]*?))(?::(?P<port>\d{1,5}))?", re.ASCII)
+_FUNCTION = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 _URL = re.compile(r"https?://[^\s/]+")
 
 
@@ -110,6 +111,12 @@ def _url(value: str) -> str:
     return value
 
 
+def _function(value: str) -> str:
+    if _FUNCTION.fullmatch(value) is None:
+        raise ValueError("module:function expected, such as shop.rag:answer")
+    return value
+
+
 def _beside(value: str, info: ValidationInfo) -> str:
     return str((info.context or {}).get("folder", Path()) / value)
 
@@ -122,6 +129,7 @@ Size = Annotated[int, BeforeValidator(_size)]
 """Bytes, above 0; written with a unit."""
 Address = Annotated[str, BeforeValidator(_address)]
 """HOST:PORT; port 0 means any free one."""
+FunctionName = Annotated[str, AfterValidator(_function)]
 Url = Annotated[str, AfterValidator(_url)]
 PathBesideFile = Annotated[str, Field(min_length=1), AfterValidator(_beside)]
 """A path; a relative one is meant from the folder of the configuration file."""

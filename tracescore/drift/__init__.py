@@ -18,7 +18,7 @@ def build_watch(
     """What watches for changes, if anything is to; UsageError when anchors or references cannot be read."""
     if not config.drift.detector:
         return None
-    settings, keeps = with_references(config.drift), config.spool.path is not None
+    settings, keeps = with_references(config.drift, config.evaluators.custom), config.spool.path is not None
     anchors = None
     if settings.anchors:
         anchors = Anchors(read_anchors(settings.anchors), rescore, clock, settings.anchor_deadline)

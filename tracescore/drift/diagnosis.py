@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, NamedTuple, get_args
 
+from tracescore.config.drift import DETECTORS
 from tracescore.drift.baseline import Sums
 from tracescore.drift.detector import Detector
 from tracescore.drift.observations import Name
@@ -126,6 +127,7 @@ def diagnose(
 
     `judge`: it was the judge that moved. `gold`: why answers to the gold set have become less correct, if they have.
     """
+    moved = [name for name in moved if name in DETECTORS] or moved  # a measure of the user's own fits no pattern
     if judge:
         return "judge"
     if gold and not moved:

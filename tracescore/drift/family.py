@@ -6,16 +6,14 @@ that goes away does not make the others more easily alarmed.
 """
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
 from tracescore.config import SamplingConfig
-from tracescore.config.drift import DriftConfig
+from tracescore.config.drift import DETECTORS, DriftConfig
 from tracescore.drift.detector import Detector, DetectorState
 from tracescore.drift.observations import (
-    MEASURES,
-    NAMES,
     Against,
     Conversations,
     ConversationState,
@@ -24,10 +22,11 @@ from tracescore.drift.observations import (
     Observation,
     kind_scores,
     kinds,
+    measure_of,
 )
 from tracescore.drift.pauses import Pauses, PauseState
 from tracescore.drift.references import given_reference
-from tracescore.drift.scale import Scale, ScaleState, next_scale
+from tracescore.drift.scale import OwnScales, OwnScalesState, Scale, ScaleState, next_scale
 from tracescore.drift.stratum import threshold
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.logs import plain
@@ -78,6 +77,7 @@ class FamilyState:
     watched: tuple[WatchedState, ...]
     conversations: tuple[ConversationState, ...]
     pauses: tuple[PauseState, ...] = ()
+    own: OwnScalesState = ()
 
 
 class Family:
@@ -89,6 +89,7 @@ class Family:
         self._conversations = Conversations(settings.conversation_idle)
         self.judge: Scale | None = None
         """What gave the scores: another one is another scale."""
+        self.own = OwnScales()
         self._most = 0
         self.pauses = Pauses()
         self.watched: dict[Population, Watched] = {}
@@ -97,6 +98,15 @@ class Family:
     def threshold(self) -> float:
         """Days of evidence from which a change is told."""
         return threshold(self._settings.false_alarm_every / 86_400.0, max(self._most, len(self.kinds)))
+
+    def judge_of(self, name: Name = "") -> str:
+        """What scores the measure of a detector; without its name, the judge that all others are of."""
+        return self.own.judge_of(name, self.judge.judge if self.judge else "")
+
+    def detector(self, population: Population, kind: DetectorKind) -> Detector | None:
+        """One of the detectors of a service; None where there is none."""
+        watched = self.watched.get(population)
+        return watched.detectors.get(kind) if watched else None
 
     def take(self, result: Result) -> bool:
         """Shows a result to the detectors of its service; False when there was no room for one more service."""
@@ -125,7 +135,9 @@ class Family:
     def _feed(self, each: Observation) -> None:
         of_service = self.watched.get(each.population)
         if of_service is not None and not self.pauses.silent(each.population[0], each.at):
-            detector = of_service.detectors[each.kind]
+            detector = of_service.detectors.get(each.kind)
+            if detector is None:  # of a measure that is not configured any more
+                return
             weights = {"weight": each.weight, "max_weight": self._max_weight}
             detector.take(each.at, each.stratum, each.score, **weights, threshold=self.threshold)
 
@@ -154,8 +166,11 @@ class Family:
             _log.warning('event=evaluators_changed version=%d advice="%s"', scale.version, advice)
         elif self.judge and scale != self.judge:
             _log.warning('event=baseline_reset cause=judge_changed judge="%s" epoch=%d', result.judge, result.epoch)
-            self.reset()
+            self.reset(but=self.own.apart())
         self.judge = scale
+        for measure in self.own.note(result):
+            _log.warning("event=baseline_reset cause=measure_changed measure=%s", measure)
+            self.reset(name=measure)
         return True
 
     def _watched(self, population: Population, at: float) -> Watched | None:
@@ -181,7 +196,7 @@ class Family:
 
     def _detector(self, kind: DetectorKind, service: str) -> Detector | None:
         if kind.against == "target":
-            target = self._settings.target(MEASURES[kind.name], service)
+            target = self._settings.target(measure_of(kind.name), service)
             return None if target is None else Detector(self._settings, target)
         return Detector(self._settings, given=given_reference(self._settings, service, kind.name))
 
@@ -206,13 +221,13 @@ class Family:
             raise ValueError(f"service: a watched one expected ({watched}); got {service[:40]!r}")
         return known
 
-    def reset(self, service: str | None = None, name: str | None = None) -> int:
+    def reset(self, service: str | None = None, name: str | None = None, but: Collection[Name] = ()) -> int:
         """Forgets baselines and evidence, of all or of those chosen; returns how many detectors learn anew.
 
-        ValueError for a detector that there is not.
+        Of no detector in `but`. ValueError for a detector that there is not.
         """
-        _check(name)
-        chosen = list(self.chosen(service, name))
+        self._check(name)
+        chosen = [each for each in self.chosen(service, name) if each[1].name not in but]
         for population, kind, _ in chosen:
             self.watched[population].detectors[kind] = self._fresh(population)[kind]
         if service is None and name is None:
@@ -225,7 +240,7 @@ class Family:
         Targets stay what they are. Returns how many detectors that concerns; those with too little to learn from
         go on learning. ValueError for a detector that there is not.
         """
-        _check(name)
+        self._check(name)
         pinned = 0
         for _, kind, detector in self.chosen(service, name):
             if kind.against == "baseline":
@@ -235,6 +250,11 @@ class Family:
                     continue
                 pinned += 1
         return pinned
+
+    def _check(self, name: str | None) -> None:
+        known = dict.fromkeys((*DETECTORS, *(kind.name for kind in self.kinds)))
+        if name is not None and name not in known:
+            raise ValueError(f"detector: one of {', '.join(known)} expected; got {name[:40]!r}")
 
     def state(self) -> FamilyState:
         """What `resume` goes on from."""
@@ -247,7 +267,7 @@ class Family:
             for population, each in self.watched.items()
         )
         scale, conversations = (*self.judge,) if self.judge else (), self._conversations.state()
-        return FamilyState(scale, self._most, watched, conversations, self.pauses.state())
+        return FamilyState(scale, self._most, watched, conversations, self.pauses.state(), self.own.state())
 
     def resume(self, state: FamilyState) -> None:
         """Goes on from the state of an earlier process; detectors that are not configured any more are left out."""
@@ -258,6 +278,7 @@ class Family:
                 detector = watched.detectors.get(DetectorKind(name, against))
                 if detector is not None and (saved.target, saved.given) == (detector.target, detector.given):
                     detector.resume(saved)
+        self.own = OwnScales(state.own)
         self._conversations.resume(state.conversations)
         self.pauses.resume(state.pauses)
 
@@ -272,8 +293,3 @@ def _stratum(kind: DetectorKind, result: Result) -> str:
 def _mark(conversation: str) -> str:
     """What tells conversations apart and stays when one is erased: its id may name a person."""
     return blake2b(conversation.encode(errors="replace"), digest_size=12).hexdigest() if conversation else ""
-
-
-def _check(name: str | None) -> None:
-    if name is not None and name not in NAMES:
-        raise ValueError(f"detector: one of {', '.join(NAMES)} expected; got {name[:40]!r}")

@@ -8,27 +8,23 @@ is one observation, the mean of its scores, once it has been silent for a while.
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 from pydantic import PositiveFloat, PositiveInt
 
-from tracescore.config.drift import DetectorName
-from tracescore.model import Evaluation, LiveMeasure, Measure, Result, Score
+from tracescore.config.drift import DETECTORS, DetectorName
+from tracescore.model import MEASURES, Evaluation, Measure, Result, Score
 
 Name = DetectorName
-NAMES: tuple[Name, ...] = get_args(Name)
 Against = Literal["baseline", "target"]
 """A fall from what was normal, or below what was asked for."""
 
-MEASURES: Mapping[Name, LiveMeasure] = {
-    "answer_relevancy": "answer_relevancy",
-    "completeness": "completeness",
-    "faithfulness": "faithfulness",
-    "answered": "answer_relevancy",
-    "completeness_multipart": "completeness",
-    "context_precision": "context_precision",
-}
-"""The measure that each is read from."""
+_READ_FROM: Mapping[Name, Measure] = {"answered": "answer_relevancy", "completeness_multipart": "completeness"}
+
+
+def measure_of(name: Name) -> Measure:
+    """The measure that a detector is read from: its namesake, for most."""
+    return _READ_FROM.get(name, name)
 
 
 class DetectorKind(NamedTuple):
@@ -40,8 +36,9 @@ class DetectorKind(NamedTuple):
 
 def kinds(measures: Sequence[Measure], targets: Collection[Measure]) -> list[DetectorKind]:
     """The detectors of a service with these measures, and targets for those."""
-    names = [name for name in NAMES if MEASURES[name] in measures]
-    aimed = [name for name in names if MEASURES[name] == name and name in targets]
+    own = [measure for measure in dict.fromkeys(measures) if measure not in MEASURES]
+    names = [*(name for name in DETECTORS if measure_of(name) in measures), *own]
+    aimed = [name for name in names if measure_of(name) == name and name in targets]
     return [*(DetectorKind(name, "baseline") for name in names), *(DetectorKind(name, "target") for name in aimed)]
 
 
@@ -53,9 +50,10 @@ def kind_scores(result: Result) -> dict[DetectorKind, float]:
     found = {each.measure: each for each in result.evaluations}
     scores = {measure: each.value for measure, each in found.items() if isinstance(each, Score)}
     told: dict[DetectorKind, float] = {}
-    for name in NAMES:
-        if name == MEASURES[name] and name in scores:
-            told[DetectorKind(name, "target")] = scores[name]
+    for measure, score in scores.items():
+        told[DetectorKind(measure, "target")] = score
+        if measure not in MEASURES:  # whatever the answer evades, what it means is the user's to say
+            told[DetectorKind(measure, "baseline")] = score
     evades = _evades(found)
     if evades is not None and "answer_relevancy" in found:
         told[DetectorKind("answered", "baseline")] = float(not evades)

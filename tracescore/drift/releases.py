@@ -4,7 +4,7 @@ An exporter that takes results in. A comparison is always of one judge in one ep
 anew. It is bounded in time, so that a release that was mended is not held to what it once was.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,13 +15,13 @@ from pydantic import NonNegativeFloat, NonNegativeInt
 from tracescore.drift.comparing import Hours, ReleaseComparison, compare
 from tracescore.drift.family import Population
 from tracescore.drift.release_use import ReleasePair, ReleaseUse, UseState
-from tracescore.drift.scale import Scale, ScaleState, next_scale
+from tracescore.drift.scale import OwnScales, OwnScalesState, Scale, ScaleState, next_scale
 from tracescore.drift.weighted_sums import WeightedSums
 from tracescore.exporters import Continuing
 from tracescore.exporters.prometheus.conversations import OpenConversations, OpenConversationState
 from tracescore.exporters.prometheus.families import gauge
 from tracescore.exporters.prometheus.label_values import label_value
-from tracescore.model import LIVE_MEASURES, Clock, LiveMeasure, Result, Score
+from tracescore.model import Clock, Measure, Result, Score
 from tracescore.spool.state import Persisted, StateCodec
 
 WEEK = 7 * 24
@@ -37,7 +37,7 @@ _SHOWN = 5
 class Stream(NamedTuple):
     """What scores are compared within: a measure and, for faithfulness, where the contexts were read."""
 
-    measure: LiveMeasure
+    measure: Measure
     context_source: str
 
 
@@ -45,7 +45,7 @@ HourState = tuple[
     NonNegativeInt, NonNegativeFloat, NonNegativeFloat, NonNegativeFloat, NonNegativeFloat, NonNegativeFloat
 ]
 """What is kept of an hour: which it is, and the `WeightedSums`."""
-StreamState = tuple[str, str, str, LiveMeasure, str, tuple[HourState, ...]]
+StreamState = tuple[str, str, str, Measure, str, tuple[HourState, ...]]
 """What is kept of the scores of a release: service, environment, release, measure and source, and its hours."""
 
 
@@ -57,6 +57,7 @@ class ReleasesState(Persisted):
     use: tuple[tuple[str, str, tuple[NonNegativeInt, tuple[UseState, ...]]], ...]
     hours: tuple[StreamState, ...]
     conversations: tuple[OpenConversationState, ...]
+    own: OwnScalesState = ()
 
 
 class Releases(Continuing):
@@ -68,6 +69,7 @@ class Releases(Continuing):
     def __init__(self, registry: CollectorRegistry, clock: Clock) -> None:
         self._clock = clock
         self._scale: Scale | None = None
+        self._own = OwnScales()
         self._use: dict[Population, ReleaseUse] = {}
         self._hours: dict[int, dict[tuple[Population, str], dict[Stream, WeightedSums]]] = {}
         self._held = 0
@@ -88,13 +90,12 @@ class Releases(Continuing):
             for of_hour in self._hours.values():
                 self._held -= len(of_hour.pop((population, gone), ()))
         for score in result.scores():
-            if score.measure in LIVE_MEASURES:
-                self._add((population, release), result, score, at)
+            self._add((population, release), result, score, at)
         self._prune(result.finished)
 
     def _add(self, of: tuple[Population, str], result: Result, score: Score, at: float) -> None:
         told, measure = result.interaction, score.measure
-        stream = Stream(measure, told.context_source if measure == "faithfulness" else "")  # type: ignore[arg-type]
+        stream = Stream(measure, told.context_source if measure == "faithfulness" else "")
         known = self._hours.setdefault(int(at // _HOUR), {}).setdefault(of, {})
         key = (*of[0], of[1], *stream)
         squares = self._conversations.add(key, told.conversation_id, told.weight, score.value, at)
@@ -107,9 +108,21 @@ class Releases(Continuing):
         scale = next_scale(self._scale, result)
         if scale is None:
             return False
+        changed = self._own.note(result)
         if scale != self._scale:
-            self._scale, self._hours, self._held, self._conversations = scale, {}, 0, OpenConversations()
+            self._scale, apart = scale, self._own.apart()
+            self._begin_anew(lambda measure: measure not in apart)
+        if changed:
+            self._begin_anew(changed.__contains__)
         return True
+
+    def _begin_anew(self, of: Callable[[Measure], bool]) -> None:
+        """Forgets the hours of the measures for which `of` says so."""
+        for rows in self._hours.values():
+            for release, known in rows.items():
+                rows[release] = {stream: sums for stream, sums in known.items() if not of(stream.measure)}
+        self._held = sum(len(known) for rows in self._hours.values() for known in rows.values())
+        self._conversations = OpenConversations()
 
     def _use_of(self, population: Population) -> ReleaseUse | None:
         """None where there are too many services."""
@@ -175,7 +188,8 @@ class Releases(Continuing):
                 continue
             for stream, found in self.compared(population, pair).items():
                 if found is not None:
-                    yield (self.judge, *population, *pair, *stream, found.traffic), found  # type: ignore[misc]
+                    judge = self._own.judge_of(stream.measure, self.judge)
+                    yield (judge, *population, *pair, *stream, found.traffic), found  # type: ignore[misc]
 
     def collect(self) -> Iterator[Metric]:
         """All families at one moment; called by the registry."""
@@ -213,10 +227,11 @@ class Releases(Continuing):
             tuple((*population, use.state()) for population, use in self._use.items()),
             self._hours_state(),
             self._conversations.state(),
+            self._own.state(),
         )
 
     def _hours_state(self) -> tuple[StreamState, ...]:
-        found: dict[tuple[str, str, str, LiveMeasure, str], list[HourState]] = {}
+        found: dict[tuple[str, str, str, Measure, str], list[HourState]] = {}
         for hour, rows in self._hours.items():
             for (population, release), streams in rows.items():
                 for stream, sums in streams.items():
@@ -234,4 +249,5 @@ class Releases(Continuing):
                 of_release = self._hours.setdefault(hour, {}).setdefault(((service, environment), release), {})
                 of_release[Stream(measure, source)] = WeightedSums(*sums)
             self._held += len(hours)
+        self._own = OwnScales(state.own)
         self._conversations.resume(state.conversations)

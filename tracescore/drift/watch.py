@@ -29,7 +29,7 @@ from tracescore.drift.diagnosis import (
 )
 from tracescore.drift.family import Family, FamilyState, Population
 from tracescore.drift.gauges import GAUGES
-from tracescore.drift.observations import MEASURES, Against, DetectorKind, Name
+from tracescore.drift.observations import Against, DetectorKind, Name, measure_of
 from tracescore.drift.told import ReportedDrop, gone_on
 from tracescore.exporters import Continuing
 from tracescore.exporters.prometheus.families import gauge
@@ -99,11 +99,13 @@ class DriftWatch(Continuing):
 
     async def export(self, result: Result) -> None:
         """Shows the result to the detectors of its service, and looks what they say now."""
-        judge = self.family.judge
-        self._unwatched.inc(not self.family.take(result))
-        if judge and self.family.judge and not judge.is_of_judge(self.family.judge):
-            self._detected.clear()
-        if judge and judge != self.family.judge and self.anchors is not None:
+        family, judge, own = self.family, self.family.judge, self.family.own.state()
+        told = {key: family.detector(*key) for key in self._detected}
+        self._unwatched.inc(not family.take(result))
+        for key in [key for key, detector in told.items() if family.detector(*key) is not detector]:
+            del self._detected[key]  # it learns anew
+        changed = [each for each in own if each not in family.own.state()]
+        if self.anchors is not None and judge and (judge != family.judge or changed):
             self.anchors.forget()
         self._update()
 
@@ -140,7 +142,10 @@ class DriftWatch(Continuing):
 
     def verdict(self, population: Population) -> DriftVerdict:
         """Who moved, over everything that is told of a service: where detectors disagree nobody knows."""
-        verdicts = {self._verdict(*key, told) for key, told in self._detected.items() if key[0] == population}
+        of_service = {key: told for key, told in self._detected.items() if key[0] == population}
+        apart = self.family.own.apart()  # no judge scores them, so they say nothing about one
+        judged = {key: told for key, told in of_service.items() if key[1].name not in apart}
+        verdicts = {self._verdict(*key, told) for key, told in (judged or of_service).items()}
         if not verdicts:
             return "none"
         if "pending" in verdicts:
@@ -186,17 +191,12 @@ class DriftWatch(Continuing):
         about = "1 while a planned change silences the detectors of a service (tracescore baseline pause)."
         yield gauge("tracescore_drift_paused", about, ("service_name",), paused)
         moved = [(kind, self.anchors.shift(kind)) for kind in self.family.kinds] if self.anchors else []
-        shifts = [([self._judge, *kind], shift.mean) for kind, shift in moved if shift]
+        shifts = [([self.family.judge_of(kind.name), *kind], shift.mean) for kind, shift in moved if shift]
         about = "Mean difference of the anchors at their last scoring to what they scored before."
         yield gauge("tracescore_drift_anchor_shift_ratio", about, ("judge", "detector", "against"), shifts)
 
-    @property
-    def _judge(self) -> str:
-        """The name of the judge that everything known is from."""
-        return self.family.judge.judge if self.family.judge else ""
-
     def _labels(self, population: Population, kind: DetectorKind) -> list[str]:
-        return [self._judge, *population, kind.name, MEASURES[kind.name], kind.against]
+        return [self.family.judge_of(kind.name), *population, kind.name, measure_of(kind.name), kind.against]
 
     def _found(self, population: Population, kind: DetectorKind, detector: Detector) -> dict[str, float | None]:
         """What the state of a detector follows from."""
@@ -223,7 +223,7 @@ class DriftWatch(Continuing):
     def _states(self) -> Iterator[Metric]:
         verdicts, patterns = [], []
         for population in self.family.watched:
-            labels, verdict = [self._judge, *population], self.verdict(population)
+            labels, verdict = [self.family.judge_of(), *population], self.verdict(population)
             pattern = self.pattern(population, verdict)
             verdicts += [([*labels, each], float(each == verdict)) for each in VERDICTS]
             patterns += [([*labels, each], float(each == pattern)) for each in PATTERNS]

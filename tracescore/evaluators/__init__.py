@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
@@ -17,13 +18,14 @@ from tracescore.evaluators.answer_relevancy import AnswerRelevancy
 from tracescore.evaluators.completeness import Completeness
 from tracescore.evaluators.context_precision import ContextPrecision
 from tracescore.evaluators.context_recall import ContextRecall
+from tracescore.evaluators.custom import OwnMeasure, build_custom
 from tracescore.evaluators.eligibility import lacks_history, skip_reason
 from tracescore.evaluators.faithfulness import Faithfulness
 from tracescore.judge.operations import Judge, Session
 from tracescore.model import Clock, Evaluation, Interaction, Measure, Result, Unscored
 from tracescore.runtime import gather
 
-__all__ = ["EVALUATORS", "Evaluator", "build_evaluators", "evaluate_all", "skip_reason"]
+__all__ = ["EVALUATORS", "Evaluator", "OwnMeasure", "build_evaluators", "evaluate_all", "skip_reason", "unpaid"]
 
 _log = logging.getLogger("tracescore.evaluators")
 
@@ -71,8 +73,16 @@ EVALUATORS: Mapping[Measure, Callable[[EvaluatorsConfig, Embedder | None], Evalu
 def build_evaluators(
     measures: Sequence[Measure], settings: EvaluatorsConfig, embedder: Embedder | None
 ) -> list[Evaluator]:
-    """Evaluators of `measures`, in that order. ValueError when one needs an embedder and there is none."""
-    return [EVALUATORS[measure](settings, embedder) for measure in dict.fromkeys(measures)]
+    """Evaluators of `measures`, in that order. ValueError when one needs an embedder and there is none.
+
+    UsageError when a measure of the user's own cannot be built: a file or a function is not there.
+    """
+    return [
+        build_custom(measure, settings.custom[measure])
+        if measure in settings.custom
+        else EVALUATORS[measure](settings, embedder)
+        for measure in dict.fromkeys(measures)
+    ]
 
 
 async def evaluate_all(
@@ -90,11 +100,27 @@ async def evaluate_all(
     return Result(interaction, tuple(evaluations), judge.name, session.epoch, session.usage, clock())
 
 
+def unpaid(evaluator: Evaluator, interaction: Interaction) -> Unscored:
+    """What becomes of a measure whose judge must not be paid any more today."""
+    own = evaluator if isinstance(evaluator, OwnMeasure) else None
+    reason = skip_reason(interaction, evaluator.measure, own.reads if own else None)
+    return Unscored(evaluator.measure, reason or "budget", version=own.version if own else "")
+
+
 async def _evaluate(evaluator: Evaluator, interaction: Interaction, session: Session) -> Evaluation:
-    skip = skip_reason(interaction, evaluator.measure)
+    if not isinstance(evaluator, OwnMeasure):
+        return await _tried(evaluator, interaction, session, None)
+    found = await _tried(evaluator, interaction, session, evaluator.reads)
+    return replace(found, judge=evaluator.judge, version=evaluator.version)
+
+
+async def _tried(
+    evaluator: Evaluator, interaction: Interaction, session: Session, reads: Sequence[str] | None
+) -> Evaluation:
+    skip = skip_reason(interaction, evaluator.measure, reads)
     if skip is not None:
         return Unscored(evaluator.measure, skip)
-    if lacks_history(interaction, evaluator.measure):
+    if lacks_history(interaction, evaluator.measure, reads):
         return Unscored(evaluator.measure, "needs_history", "the earlier turns of its conversation are not known")
     try:
         return await evaluator.evaluate(interaction, session)
@@ -108,6 +134,7 @@ async def _evaluate(evaluator: Evaluator, interaction: Interaction, session: Ses
 
 
 def _mixed(evaluation: Evaluation) -> Evaluation:
-    if isinstance(evaluation, Unscored) and evaluation.outcome == "skipped":
+    if evaluation.judge or (isinstance(evaluation, Unscored) and evaluation.outcome == "skipped"):
         return evaluation
-    return Unscored(evaluation.measure, "judge_mixed", "different models answered for one interaction")
+    detail = "different models answered for one interaction"
+    return Unscored(evaluation.measure, "judge_mixed", detail, version=evaluation.version)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from tracescore.model import Interaction, Measure, SkipReason
 
@@ -24,14 +24,16 @@ _MISSING: Mapping[str, SkipReason] = {
 }
 
 
-def skip_reason(interaction: Interaction, measure: Measure) -> SkipReason | None:
-    """Why `measure` is not computed; None when it is.
+def skip_reason(interaction: Interaction, measure: Measure, reads: Collection[str] | None = None) -> SkipReason | None:
+    """Why `measure` is not computed; None when it is. `reads`: the fields of a measure of the user's own.
 
     An answer that is there but blank counts as an answer; a blank question, context or reference as none.
     """
     if interaction.state in {"app_error", "implausible"}:
         return "app_error" if interaction.state == "app_error" else "implausible"
-    for field in READS[measure]:
+    for field in READS[measure] if reads is None else reads:
+        if field == "history":
+            continue  # none is a history, too
         if _absent(interaction, field):
             hidden = interaction.state in {"content_not_captured", "redacted"} and field != "reference"
             return interaction.state if hidden else _MISSING[field]  # type: ignore[return-value]
@@ -41,9 +43,11 @@ def skip_reason(interaction: Interaction, measure: Measure) -> SkipReason | None
     return None if ranked else "no_ranking"
 
 
-def lacks_history(interaction: Interaction, measure: Measure) -> bool:
+def lacks_history(interaction: Interaction, measure: Measure, reads: Collection[str] | None = None) -> bool:
     """Whether `measure` reads a question that follows up on turns of which nothing is known but that there were any."""
     later = interaction.slices.get("turn") == "later" and not interaction.history
+    if reads is not None:
+        return later and "history" in reads
     return later and measure in {"answer_relevancy", "completeness", "context_precision"}
 
 

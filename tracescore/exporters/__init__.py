@@ -21,7 +21,8 @@ __all__ = ["EXPORTERS", "Continuing", "Delivering", "Exporter", "build_exporters
 
 
 def _prometheus(config: Config, registry: CollectorRegistry, clock: Clock) -> Exporter:
-    return PrometheusExporter(registry, config.exporters.prometheus, config.drift, config.sampling, clock)
+    settings, own = config.exporters.prometheus, config.evaluators.custom
+    return PrometheusExporter(registry, settings, config.drift, config.sampling, clock, own)
 
 
 def _otlp(config: Config, registry: CollectorRegistry, _clock: Clock) -> Exporter | None:

@@ -69,12 +69,13 @@ class PhoenixExporter(Delivering):
             measured["label"] = score.label
         if self._explanations and score.items:
             measured["explanation"] = explanation(score.items)
-        about = {"score_id": result.score_id(score.measure), "judge": result.judge, "epoch": result.epoch}
+        judge, epoch, _ = result.judge_of(score.measure)
+        about = {"score_id": result.score_id(score.measure), "judge": judge, "epoch": epoch}
         return {
             "span_id": result.interaction.span_id,
             "name": score.measure,
-            "annotator_kind": self._kind,
-            "identifier": f"tracescore/{result.judge}",
+            "annotator_kind": "CODE" if score.judge else self._kind,
+            "identifier": f"tracescore/{judge}",
             "result": measured,
             "metadata": {**about, **score.details},
         }

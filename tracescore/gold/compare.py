@@ -10,7 +10,7 @@ from math import ceil, fsum, log2
 
 from tracescore.drift.diagnosis import GoldCause
 from tracescore.formulas import mcnemar_p, sign_flip_p
-from tracescore.gold.results import GOLD_MEASURES, GoldMeasure, ItemOutcome, Run
+from tracescore.gold.results import GoldMeasure, ItemOutcome, Run, measured
 
 REFERENCE_RUNS = 3
 P_LIMIT = 0.005
@@ -100,7 +100,7 @@ def compare(run: Run, references: Sequence[Run], name: str) -> Comparison | None
     """
     same = [each for each in references if each.judge == run.judge and each.id != run.id]
     changes: dict[GoldMeasure, MeasureChange] = {}
-    for measure in GOLD_MEASURES:
+    for measure in measured(run.outcomes):
         pairs = list(_pairs(run, same, measure))
         if pairs:
             changes[measure] = _change(pairs)
@@ -114,15 +114,20 @@ def compare(run: Run, references: Sequence[Run], name: str) -> Comparison | None
 
 def _pairs(run: Run, references: Sequence[Run], measure: GoldMeasure) -> Iterator[tuple[ItemOutcome, float, float]]:
     """(item, value before, value now) for the items that are still the same."""
-    before: dict[tuple[str, str], list[float]] = {}
+    before: dict[tuple[str, ...], list[float]] = {}
     for reference in references:
         for each in reference.outcomes:
             if measure in each.values:
-                before.setdefault((each.id, each.mark), []).append(each.values[measure])
+                before.setdefault(_same(each, measure), []).append(each.values[measure])
     for each in run.outcomes:
-        known = before.get((each.id, each.mark))
+        known = before.get(_same(each, measure))
         if known and measure in each.values:
             yield each, fsum(known) / len(known), each.values[measure]
+
+
+def _same(item: ItemOutcome, measure: GoldMeasure) -> tuple[str, ...]:
+    """What two values must share to be compared."""
+    return item.id, item.mark, item.versions.get(measure, "")
 
 
 def _change(pairs: Sequence[tuple[ItemOutcome, float, float]]) -> MeasureChange:

@@ -11,7 +11,9 @@ from tracescore.exporters.prometheus.slices import LowestSlice, lowest_slice
 from tracescore.formulas import gaffke_interval, weighted_mean
 from tracescore.model import Measure, Score, Unscored
 
-GoldMeasure = Literal[
+GoldMeasure = str
+"""One of GOLD_MEASURES, or a measure of the user's own."""
+GOLD_MEASURES: tuple[GoldMeasure, ...] = (
     "answer_correctness",
     "factual",
     "similarity",
@@ -22,10 +24,9 @@ GoldMeasure = Literal[
     "context_precision",
     "context_recall",
     "context_contradicted",
-]
+)
 """`factual`, `similarity` and `reference_coverage` (of its claims) are parts of answer_correctness;
 `context_contradicted`, the share of the reference's claims that the passages contradict, is one of context_recall."""
-GOLD_MEASURES: tuple[GoldMeasure, ...] = get_args(GoldMeasure)
 _PARTS: Mapping[Measure, Mapping[str, GoldMeasure]] = {
     "answer_correctness": {"factual": "factual", "similarity": "similarity", "coverage": "reference_coverage"},
     "context_recall": {"contradicted": "context_contradicted"},
@@ -66,6 +67,8 @@ class ItemOutcome:
     values: Mapping[GoldMeasure, float] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, float] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Of measures of the user's own: values of two versions are not compared."""
     claims: tuple[Mapping[str, Any], ...] = ()
     """Of answer and reference, with their verdicts."""
 
@@ -79,6 +82,12 @@ def values_of(evaluations: Iterable[Score | Unscored]) -> dict[GoldMeasure, floa
             parts = _PARTS.get(each.measure, {}).items()
             values |= {name: formulas.clip(each.details[part]) for part, name in parts if part in each.details}
     return values
+
+
+def measured(outcomes: Iterable[ItemOutcome]) -> list[GoldMeasure]:
+    """What has a value in any of the outcomes, those of tracescore first."""
+    found = dict.fromkeys(measure for each in outcomes for measure in each.values)
+    return [*(each for each in GOLD_MEASURES if each in found), *(each for each in found if each not in GOLD_MEASURES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +135,7 @@ class Run:
     def estimates(self, min_scored: float, tag: str | None = None) -> dict[GoldMeasure, Estimate]:
         """Per measure, over all items or those with a tag; without those of which too few items are scored."""
         chosen = [each for each in self.outcomes if tag is None or tag in each.tags]
-        found = ((measure, _estimate(measure, chosen)) for measure in GOLD_MEASURES)
+        found = ((measure, _estimate(measure, chosen)) for measure in measured(chosen))
         return {name: each for name, each in found if each is not None and each.scored >= min_scored * each.of}
 
     def tags(self) -> Iterator[str]:
@@ -176,7 +185,7 @@ def summary(run: Run, min_scored: float) -> Summary:
 def _lowest(run: Run, tags: Sequence[str]) -> dict[GoldMeasure, LowestSlice]:
     """Of each measure the tag with the lowest mean, as one of all that were looked at."""
     found: dict[GoldMeasure, LowestSlice] = {}
-    for measure in GOLD_MEASURES:
+    for measure in measured(run.outcomes):
         of_tags: dict[str, tuple[list[float], list[float]]] = {}
         for each in run.outcomes:
             if measure in each.values:

@@ -169,6 +169,7 @@ def _scored(bare: ItemOutcome, result: Result) -> ItemOutcome:
         service=bare.service if answered.service == "unknown" else answered.service,
         release=answered.release,
         values=values,
+        versions={each.measure: each.version for each in result.evaluations if each.version},
         reasons={each.measure: each.reason for each in result.evaluations if isinstance(each, Unscored)},
     )
     if isinstance(correctness, Unscored):

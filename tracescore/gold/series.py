@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
-from tracescore.exporters.prometheus.families import gauge
+from tracescore.exporters.prometheus.families import gauge, series_name
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.exporters.prometheus.slices import SliceMean
 from tracescore.gold.compare import Comparison
@@ -36,8 +36,9 @@ class GoldSeries:
             for each in latest
             for tag, estimates in each.by_tag.items()
         ]
-        for measure in GOLD_MEASURES:
-            name = f"tracescore_gold_{measure}"
+        shown = dict.fromkeys((*GOLD_MEASURES, *(measure for each in latest for measure in each.estimates)))
+        for measure in shown:
+            name = f"tracescore_gold_{measure if measure in GOLD_MEASURES else series_name(measure)}"
             found = [(_labels(each.run), each.estimates[measure]) for each in latest if measure in each.estimates]
             slices = {labels: each[measure] for labels, each in tagged if measure in each}  # tags may be cut alike
             yield from _with_limits(name, "Mean over the gold set in the latest good run of a release.", LABELS, found)

@@ -13,10 +13,11 @@ from typing import Any
 
 from tracescore.errors import JudgeError, JudgeUnfit, JudgeUnreachable
 from tracescore.judge.chat import Ask, Chat
-from tracescore.judge.operations import ReverseQuestions, Vocabulary
+from tracescore.judge.operations import Judge, ReverseQuestions, Vocabulary
 from tracescore.judge.prompt import Prompt
 from tracescore.judge.quotes import Quotable
 from tracescore.judge.replies import read_claims, read_parts, read_questions, read_verdicts
+from tracescore.judge.rubric import Rubric
 from tracescore.judge.spending import Spending
 
 _ROOM = 2_048
@@ -134,3 +135,19 @@ async def try_prompt(prompt: Prompt, chat: Chat, spending: Spending, deadline: f
         wrong = error.detail
     if wrong is not None:
         raise JudgeUnfit("judge_unfit", f"{setting}: the known case of this operation failed: {wrong}; mend the file")
+
+
+async def try_examples(rubric: Rubric, judge: Judge) -> str:
+    """Asks the judge each example of a rubric. JudgeUnfit when it chooses otherwise, with the lines and the choices."""
+    if not rubric.examples:
+        return "no examples to try; name a file of them (examples)"
+    wrong = []
+    for example in rubric.examples:
+        choice = await judge.session(f"example-{example.line}", remembered=False).choose(rubric, example.texts)
+        if not rubric.agrees(example, choice):
+            wrong.append(f"line {example.line}: {example.choice} expected; got {choice.label}")
+    right = f"{len(rubric.examples) - len(wrong)} of {len(rubric.examples)} examples as expected"
+    if wrong:
+        more = f"; and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        raise JudgeUnfit("judge_unfit", f"{right}: {'; '.join(wrong[:5])}{more}; mend the prompt or the examples")
+    return right

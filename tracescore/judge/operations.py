@@ -6,14 +6,17 @@ its text, and each with a quote that has been checked to stand in the evidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from tracescore.errors import JudgeError
 from tracescore.judge.epoch import Epochs
 from tracescore.model import Message, Usage
+
+if TYPE_CHECKING:
+    from tracescore.judge.rubric import Rubric
 
 MAX_TEXT, MAX_EVIDENCE = 100_000, 2_000_000
 """Characters of a text that is taken apart, and of evidence that is only searched. More is never read in part: what an
@@ -90,6 +93,15 @@ class Verdict:
         return CREDITS.get(self.value, 0.0) if self.grade is None else self.grade
 
 
+@dataclass(frozen=True, slots=True)
+class RubricChoice:
+    """What a judge chose on the scale of a rubric: the word or number, what it scores, and why."""
+
+    label: str
+    value: float
+    reason: str
+
+
 class Claims(tuple[str, ...]):  # noqa: SLOT001 - a tuple with slots cannot have fields
     """The claims of a text, in order.
 
@@ -158,6 +170,13 @@ class Session(Protocol):
 
         What a right answer needs, `reference` says where there is one. `answer` only helps to understand the question:
         it may be wrong, or evade. Quotes stand in the passage that they are about.
+        """
+        ...
+
+    async def choose(self, rubric: Rubric, texts: Mapping[str, Any]) -> RubricChoice:
+        """What the texts are by a rubric of the user's own: `question`, `answer`, `contexts`, `history`, `reference`.
+
+        Contexts that are too long are shown in part: what is nearest to the other texts.
         """
         ...
 

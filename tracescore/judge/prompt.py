@@ -29,7 +29,7 @@ from tracescore.errors import UsageError
 from tracescore.judge.operations import Vocabulary
 from tracescore.judge.quotes import fold
 
-Operation = Literal["reverse_questions", "required_parts", "claims", "verify", "probe"]
+Operation = Literal["reverse_questions", "required_parts", "claims", "verify", "rubric", "probe"]
 """What a request is made for."""
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
 
@@ -112,7 +112,8 @@ def tokens(text: str) -> int:
     return len(text.encode()) // 3 + 1
 
 
-def _object(**properties: Any) -> dict[str, Any]:
+def object_schema(**properties: Any) -> dict[str, Any]:
+    """The JSON Schema of an object with exactly these properties, in this order."""
     return {
         "type": "object",
         "properties": properties,
@@ -121,23 +122,23 @@ def _object(**properties: Any) -> dict[str, Any]:
     }
 
 
-_TEXT = {"type": "string"}
-_TEXTS = {"type": "array", "items": _TEXT}
+TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": TEXT}
 
 
 def _verdicts(vocabulary: Vocabulary, *, reasons: bool) -> dict[str, Any]:
-    fields = {"id": _TEXT, **({"reason": _TEXT} if reasons else {}), "quote": _TEXT}
-    row = _object(**fields, verdict={"type": "string", "enum": list(vocabulary.value)})
-    return _object(verdicts={"type": "array", "items": row})
+    fields = {"id": TEXT, **({"reason": TEXT} if reasons else {}), "quote": TEXT}
+    row = object_schema(**fields, verdict={"type": "string", "enum": list(vocabulary.value)})
+    return object_schema(verdicts={"type": "array", "items": row})
 
 
 def _schemas(*, reasons: bool) -> dict[str, dict[str, Any]]:
     """The form of each reply, by the name of the prompt; `reasons` come before verdicts from version 2 on."""
-    claim = _object(**{"from": _TEXT, "text": _TEXT})
+    claim = object_schema(**{"from": TEXT, "text": TEXT})
     return {
-        "reverse_questions": _object(words=_TEXT, noncommittal={"type": "boolean"}, questions=_TEXTS),
-        "required_parts": _object(standalone=_TEXT, parts=_TEXTS),
-        "claims": _object(claims={"type": "array", "items": claim}, without=_TEXTS),
+        "reverse_questions": object_schema(words=TEXT, noncommittal={"type": "boolean"}, questions=_TEXTS),
+        "required_parts": object_schema(standalone=TEXT, parts=_TEXTS),
+        "claims": object_schema(claims={"type": "array", "items": claim}, without=_TEXTS),
     } | {f"verify_{each.name.lower()}": _verdicts(each, reasons=reasons) for each in Vocabulary}
 
 
@@ -178,15 +179,16 @@ def load_prompts(chosen: PromptVersion | PromptFiles) -> Prompts:
         return prompts_of(chosen)
     prompts, schemas = dict(prompts_of("v1").by_name), _schemas(reasons=True)
     for name, path in chosen.paths.items():
-        rules = _own_rules(name, path)
+        rules = own_rules(f"judge.prompts.{name}", path)
         instructions = _framed(name, rules)
         mark = hashlib.sha256(instructions.encode()).hexdigest()[:12]
         prompts[name] = Prompt(name, mark, instructions, schemas[name], examples_in(rules), path)
     return Prompts(prompts)
 
 
-def _own_rules(name: str, path: str) -> str:
-    where = f"judge.prompts.{name}: file {path}"
+def own_rules(setting: str, path: str) -> str:
+    """The rules in a file that a setting names. UsageError when it cannot be read, is empty or too long."""
+    where = f"{setting}: file {path}"
     try:
         content = Path(path).read_bytes()
     except OSError as error:

@@ -20,12 +20,14 @@ from tracescore.judge.operations import (
     Claims,
     RequiredParts,
     ReverseQuestions,
+    RubricChoice,
     Verdict,
     Vocabulary,
     check_length,
 )
-from tracescore.judge.prompt import Operation, Prompt, Prompts, tokens
+from tracescore.judge.prompt import Operation, Prompt, Prompts, encode, tokens
 from tracescore.judge.replies import Drop
+from tracescore.judge.rubric import Rubric, fitted
 from tracescore.judge.sentences import split
 from tracescore.judge.usefulness import Usefulness
 from tracescore.judge.verification import Verification
@@ -190,6 +192,14 @@ class OpenAISession:
         verdicts = await Usefulness(asking, shared.count_drop, around, shared.max_input).run(named)
         places = {index: f"s{place}" for place, index in enumerate(order, 1)}
         return tuple(verdicts.get(places[index]) for index in range(len(passages)))
+
+    async def choose(self, rubric: Rubric, texts: Mapping[str, Any]) -> RubricChoice:
+        """Remembered for the next interaction with these texts."""
+        shared, prompt = self._shared, rubric.prompt
+        more = max(0, tokens(prompt.instructions) - shared.prompts.longest)
+        data = await fitted(texts, shared.max_input - more, shared.embedder)
+        ask = partial(self._asking, "rubric", prompt, data, "choice", rubric.read, _ROOM)
+        return await self._remembered(("rubric", prompt.mark, encode(data)), ask)
 
     # ---------------------------------------------------------------- how operations ask
 

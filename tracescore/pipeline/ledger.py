@@ -114,15 +114,19 @@ class Ledger:
     codec = StateCodec(LedgerState, _of_no_service)
 
     def __init__(
-        self, registry: CollectorRegistry, clock: Clock = time.time, settled: Callable[[], bool] = lambda: True
+        self,
+        registry: CollectorRegistry,
+        clock: Clock = time.time,
+        settled: Callable[[], bool] = lambda: True,
+        own: Iterable[Measure] = (),
     ) -> None:
-        """Lag is measured while `settled` says that the clock has not been set lately."""
+        """`own`: measures of the user's own. Lag is measured while `settled` says that no clock was set lately."""
         self._clock, self._settled = clock, settled
         self._apps: dict[_App, None] = {_UNKNOWN: None}
         self._read: Counter[tuple[State, _App]] = Counter()
         self._started: Counter[Measure] = Counter()
         self._ended: Counter[tuple[Measure, Ending, str]] = Counter()
-        self._pending: dict[Measure, dict[str, float]] = {measure: {} for measure in MEASURES}
+        self._pending: dict[Measure, dict[str, float]] = {measure: {} for measure in (*MEASURES, *own)}
         self._lag = Buckets(_LAG_BUCKETS)
         self._epochs: dict[str, int] = {}
         registry.register(self)
@@ -191,7 +195,7 @@ class Ledger:
                 pending=len(self._pending[measure]),
                 reasons={reason: ended[measure, (outcome, reason)] for outcome, reason in ENDINGS if reason},
             )
-            for measure in MEASURES
+            for measure in self._pending
             if self._started[measure]
         }
 
@@ -239,6 +243,7 @@ class Ledger:
             self._apps[app] = None
             self._read[read_as, app] += count
         for measure, outcome, reason, service, count in state.ended:
+            self._pending.setdefault(measure, {})  # one of the user's own that is not configured any more
             self._ended[measure, (outcome, reason), service] += count
             self._started[measure] += count
 
@@ -259,19 +264,19 @@ class Ledger:
 
     def _endings(self) -> Mapping[tuple[Measure, Ending, str], int]:
         """All, those that never happened at 0, so that a rate knows where they begin; per service, of what runs."""
-        running = [measure for measure in MEASURES if self._started[measure]]
+        running = [measure for measure in self._pending if self._started[measure]]
         shown: dict[tuple[Measure, Ending, str], int] = {}
-        for service, measures in {"": MEASURES, **{of: running for of, _ in self._apps if of}}.items():
+        for service, measures in {"": list(self._pending), **{of: running for of, _ in self._apps if of}}.items():
             shown |= {(measure, ending, service): 0 for measure in measures for ending in ENDINGS}
         return shown | dict(self._ended)
 
     def _open(self) -> Iterator[Metric]:
         now, pending, of = self._clock(), self._pending, ["measure"]
-        started = [([each], self._started[each]) for each in MEASURES]
+        started = [([each], self._started[each]) for each in pending]
         about = "Evaluations started: ended ones and pending ones."
         yield counter("tracescore_evaluations_started", about, of, started)
-        waiting = [([each], len(pending[each])) for each in MEASURES]
+        waiting = [([each], len(pending[each])) for each in pending]
         yield gauge("tracescore_evaluations_pending", "Evaluations that wait or run.", of, waiting)
-        oldest = [([each], max(0.0, now - next(iter(pending[each].values()), now))) for each in MEASURES]
+        oldest = [([each], max(0.0, now - next(iter(pending[each].values()), now))) for each in pending]
         about = "Age of the oldest pending evaluation; 0 without one."
         yield gauge("tracescore_evaluations_oldest_pending_seconds", about, of, oldest)

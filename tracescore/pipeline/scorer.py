@@ -6,6 +6,7 @@ A judge that cannot be asked is waited for: interactions wait as well, and none 
 import logging
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import anyio
 from prometheus_client import CollectorRegistry
@@ -13,8 +14,8 @@ from prometheus_client import CollectorRegistry
 from tracescore.config import Config
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
-from tracescore.evaluators import Evaluator, build_evaluators, evaluate_all
-from tracescore.evaluators.eligibility import skip_reason
+from tracescore.evaluators import Evaluator, OwnMeasure, build_evaluators, evaluate_all, unpaid
+from tracescore.evaluators.custom import custom_info
 from tracescore.judge import build_judge
 from tracescore.model import Clock, Interaction, Measure, Result, Unscored
 from tracescore.net.retry import Backoff
@@ -40,8 +41,9 @@ class Scorer:
         self.embedder = build_embedder(config.embedder, registry) if _embeds(config, measures) else None
         self.judge = build_judge(config.judge, self.embedder, registry)
         self.evaluators = build_evaluators(measures, config.evaluators, self.embedder)
-        with_reference = (*measures, *_ON_GOLD) if config.gold else ()
-        self.gold_evaluators = build_evaluators(with_reference, config.evaluators, self.embedder)
+        custom_info(self._own, registry)
+        further = [each for each in _ON_GOLD if each not in measures] if config.gold else []
+        self.gold_evaluators = [*self.evaluators, *build_evaluators(further, config.evaluators, self.embedder)]
         self.budget = Budget(config, registry, clock)
         self.fit, self._lost = anyio.Event(), anyio.Event()
 
@@ -62,16 +64,17 @@ class Scorer:
         return await evaluate_all(interaction, evaluators, self.judge, self._clock)
 
     async def score_live(self, interaction: Interaction) -> Result:
-        """The result of an interaction of live traffic; without a number once today's budget is spent.
+        """The result of an interaction of live traffic; once today's budget is spent, what costs nothing of it.
 
         The budget counts the cost when the result is exported to it.
         """
         if not self.budget.is_spent:
             return await self.score(interaction, self.evaluators)
-        measures = [each.measure for each in self.evaluators]
-        evaluations = tuple(Unscored(each, skip_reason(interaction, each) or "budget") for each in measures)
-        epoch = self.judge.session(interaction.key).epoch
-        return Result(interaction, evaluations, self.judge.name, epoch, finished=self._clock())
+        free = [each for each in self._own if each.judge]
+        result = await evaluate_all(interaction, free, self.judge, self._clock)
+        scored = {each.measure: each for each in result.evaluations}
+        evaluations = (scored.get(each.measure) or unpaid(each, interaction) for each in self.evaluators)
+        return replace(result, evaluations=tuple(evaluations))
 
     async def score_gold(self, interaction: Interaction) -> Result:
         """The result of an item of the gold set, which the budget counts and does not stop."""
@@ -107,8 +110,14 @@ class Scorer:
                 continue
             await anyio.sleep(wait)
 
+    @property
+    def _own(self) -> list[OwnMeasure]:
+        return [each for each in self.evaluators if isinstance(each, OwnMeasure)]
+
     async def close(self) -> None:
-        """Closes the connections to judge and embedder."""
+        """Closes the connections to judge and embedder, and ends the processes of measures of the user's own."""
+        for own in self._own:
+            await own.close()
         await self.judge.close()
         if self.embedder is not None:
             await self.embedder.close()

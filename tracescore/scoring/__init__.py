@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import yaml
 from anyio.from_thread import start_blocking_portal
@@ -43,25 +43,26 @@ async def ascore(
     rows: RowSource, *, measures: Iterable[str] | None = None, config: Settings | None = None
 ) -> ScoredCases:
     """`score` in the event loop that is running."""
-    chosen, cases = _measures(measures), rows_of(rows)
-    async with ScoreRun(_config(config), chosen) as run:
+    settings = config_of(config)
+    chosen, cases = _measures(measures, [*MEASURES, *settings.evaluators.custom]), rows_of(rows)
+    async with ScoreRun(settings, chosen) as run:
         await run.probe()
         return ScoredCases(tuple([each async for each in run.over(cases)]))
 
 
-def _measures(names: Iterable[str] | None) -> Sequence[Measure] | None:
+def _measures(names: Iterable[str] | None, known: Sequence[Measure]) -> Sequence[Measure] | None:
     if names is None:
         return None
     listed = [names] if isinstance(names, str) else list(names)
     for name in listed:
-        if name not in MEASURES:
-            raise UsageError(f"measures: {name}: no such measure; known: {', '.join(get_args(Measure))}")
+        if name not in known:
+            raise UsageError(f"measures: {name}: no such measure; known: {', '.join(known)}")
     if not listed:
-        raise UsageError(f"measures: at least one expected; known: {', '.join(get_args(Measure))}")
-    return [measure for measure in MEASURES if measure in listed]
+        raise UsageError(f"measures: at least one expected; known: {', '.join(known)}")
+    return [measure for measure in known if measure in listed]
 
 
-def _config(given: Settings | None) -> Config:
+def config_of(given: Settings | None) -> Config:
     """The configuration of a file or of a dict, which is read by the rules of the file. ConfigError."""
     if given is None or isinstance(given, Config):
         return given or Config()

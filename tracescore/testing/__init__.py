@@ -10,7 +10,7 @@ import numpy as np
 from tracescore.errors import UsageError
 from tracescore.formulas import gaffke_interval
 from tracescore.model import MEASURES
-from tracescore.scoring import RowSource, Settings, score
+from tracescore.scoring import RowSource, Settings, config_of, score
 from tracescore.scoring.results import MeanScore, ScoredCase, ScoredCases
 
 _SHOWN = 3
@@ -29,14 +29,18 @@ def assert_scores(
     counts in no mean, but a measure without any value fails. Returns the scores. UsageError for wrong use.
     """
     __tracebackhide__ = True  # pytest shows the caller's line
-    unknown = [name for name in least if name not in MEASURES]
+    settings = config_of(config)
+    known = [*MEASURES, *settings.evaluators.custom, *(rows.means if isinstance(rows, ScoredCases) else ())]
+    unknown = [name for name in least if name not in known]
     if unknown or not least:
         got = f"got {unknown[0]}" if unknown else "got none"
-        raise UsageError(f"assert_scores: a measure with its least mean expected, of {', '.join(MEASURES)}; {got}")
+        raise UsageError(
+            f"assert_scores: a measure with its least mean expected, of {', '.join(dict.fromkeys(known))}; {got}"
+        )
     wrong = [f"{name}={limit}" for name, limit in least.items() if not 0 <= limit <= 1]
     if wrong:
         raise UsageError(f"assert_scores: a number from 0 to 1 expected; got {wrong[0]}")
-    scores = rows if isinstance(rows, ScoredCases) else score(rows, measures=least, config=config)
+    scores = rows if isinstance(rows, ScoredCases) else score(rows, measures=least, config=settings)
     failures = [line for name, limit in least.items() for line in _failure(scores, name, limit, confident=confident)]
     if failures:
         raise AssertionError("\n".join(failures))

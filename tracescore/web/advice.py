@@ -15,6 +15,7 @@ FIXES: Mapping[Reason, str] = {
     "implausible": "Record the plain text; tracescore inspect --explain shows what it read.",
     "app_error": "Look at the app's errors; tracescore scores the answers that succeed.",
     "no_reference": "Add a reference answer to the gold set.",
+    "not_applicable": "Look at what your measure returns None for (docs/custom-measures.md).",
     "no_ranking": "Record the retrieval as a span of its own (docs/instrument.md).",
     "unsupported_language": "Choose a judge that reads this language (docs/judges.md).",
     "judge_unreachable": "Check the judge's address and network: tracescore check --probe.",

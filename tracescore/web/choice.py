@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from urllib.parse import parse_qs, urlencode
@@ -26,7 +26,14 @@ from tracescore.model import MEASURES, STATES, Measure, Result, Score
 SLICES = ("route", "tenant", "turn", "model_call")
 """The keys of `Interaction.slices`."""
 FACETS = ("service", "environment", "release", "state", *SLICES)
-BOUNDS = tuple(f"{measure}.{end}" for measure in MEASURES for end in ("min", "max"))
+
+
+def bounds_of(measures: Iterable[Measure]) -> tuple[str, ...]:
+    """The fields that bound the scores of measures."""
+    return tuple(f"{measure}.{end}" for measure in measures for end in ("min", "max"))
+
+
+BOUNDS = bounds_of(MEASURES)
 FIELDS = ("q", *FACETS, "from", "to", *BOUNDS, "sort", "group", "page", "size")
 """Every field of an address, in the order in which addresses are written."""
 SORTS = ("newest", "oldest", "question", *MEASURES, *(f"-{measure}" for measure in MEASURES))
@@ -84,7 +91,7 @@ class Choice:
     def query(self, **changes: str | int | None) -> str:
         """The query string with some of the fields changed; empty fields are left out, and the page unless given."""
         fields = {**self.given, "page": None, **changes}
-        given = {name: fields[name] for name in FIELDS if fields.get(name)}
+        given = {name: fields[name] for name in dict.fromkeys((*FIELDS, *fields)) if fields.get(name)}
         return urlencode(given, errors="replace")
 
     def link(self, path: str, **changes: str | int | None) -> str:
@@ -138,33 +145,39 @@ def score_of(result: Result, measure: Measure) -> float | None:
     return None
 
 
-def read_choice(query: str, now: float) -> Choice:
-    """What an address asks for, `now` in Unix seconds; ValueError says what is allowed. An empty field asks nothing."""
+def read_choice(query: str, now: float, own: Sequence[Measure] = ()) -> Choice:
+    """What an address asks for, `now` in Unix seconds; ValueError says what is allowed. An empty field asks nothing.
+
+    `own`: measures of the user's own.
+    """
+    known = (*FIELDS, *bounds_of(own))
     try:
-        values = parse_qs(query, max_num_fields=len(FIELDS), errors="replace")
+        values = parse_qs(query, max_num_fields=len(known), errors="replace")
     except ValueError:
-        raise ValueError(f"the address has more than {len(FIELDS)} fields") from None
+        raise ValueError(f"the address has more than {len(known)} fields") from None
     for name, each in values.items():
-        if name not in FIELDS:
+        if name not in known:
             raise ValueError(f"{', '.join(n for n in FIELDS if '.' not in n)}, MEASURE.min and MEASURE.max expected; "
                              f"got {name[:40]!r}")  # fmt: skip
         if len(each) > 1:
             raise ValueError(f"{name}: one value expected; got {len(each)}")
-    given = {name: text for name in FIELDS if name in values and (text := values[name][0].strip())}
-    _check(given)
+    given = {name: text for name in known if name in values and (text := values[name][0].strip())}
+    _check(given, (*SORTS, *own, *(f"-{measure}" for measure in own)))
     since, until = (_moment(given, name, now) for name in ("from", "to"))
     if since is not None and until is not None and since >= until:
         raise ValueError(f"from: a time before 'to' expected; got {given['from'][:40]!r} and {given['to'][:40]!r}")
     facets = tuple((name, given[name]) for name in FACETS if name in given)
-    return Choice(given, tuple(fold(given.get("q", "")).split()), facets, since, until, dict(_ranges(given)))
+    return Choice(
+        given, tuple(fold(given.get("q", "")).split()), facets, since, until, dict(_ranges(given, (*MEASURES, *own)))
+    )
 
 
-def _check(given: Mapping[str, str]) -> None:
+def _check(given: Mapping[str, str], sorts: Collection[str]) -> None:
     for name, text in given.items():
         most = LONGEST_SEARCH if name == "q" else LONGEST_VALUE
         if len(text) > most:
             raise ValueError(f"{name}: at most {most} characters expected; got {len(text):,}")
-    for name, allowed in (("state", STATES), ("sort", SORTS), ("group", ("question",))):
+    for name, allowed in (("state", STATES), ("sort", sorts), ("group", ("question",))):
         if name in given and given[name] not in allowed:
             raise ValueError(f"{name}: one of {', '.join(allowed)} expected; got {given[name][:40]!r}")
     for name, most in (("page", MOST_PAGES), ("size", LARGEST_PAGE)):
@@ -190,8 +203,8 @@ def _moment(given: Mapping[str, str], name: str, now: float) -> float | None:
         ) from None
 
 
-def _ranges(given: Mapping[str, str]) -> Iterator[tuple[Measure, tuple[float, float]]]:
-    for measure in MEASURES:
+def _ranges(given: Mapping[str, str], measures: Iterable[Measure]) -> Iterator[tuple[Measure, tuple[float, float]]]:
+    for measure in measures:
         names = f"{measure}.min", f"{measure}.max"
         if any(name in given for name in names):
             low, high = (_ratio(given, name, default) for name, default in zip(names, (0.0, 1.0), strict=True))

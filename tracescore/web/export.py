@@ -12,10 +12,11 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tracescore.model import MEASURES, Evaluation, Measure, Result, Score
+from tracescore.model import Evaluation, Measure, Result, Score
 from tracescore.web.choice import SLICES
 from tracescore.web.finding import Repeated
 from tracescore.web.messages import json_bytes
+from tracescore.web.recent import in_order
 from tracescore.web.views import instant
 
 _FORMULA = frozenset("=+-@\t\r\n")
@@ -35,7 +36,7 @@ def defused(text: str) -> str:
 
 def csv_of(results: Sequence[Result]) -> Iterator[bytes]:
     """A row for each interaction, under one of names. A score that is not there is an empty cell beside its reason."""
-    measures = [m for m in MEASURES if any(each.measure == m for result in results for each in result.evaluations)]
+    measures = in_order({each.measure for result in results for each in result.evaluations})
     told = ("ended", "trace_id", "span_id", "service", "environment", "release", *SLICES, "state", "question", "answer")
     head = [*told, "passages", "judge", "epoch", "weight"]
     for measure in measures:
@@ -61,7 +62,7 @@ def _outcome(evaluation: Evaluation | None) -> tuple[float | None, str]:
 
 def csv_of_groups(groups: Sequence[Repeated]) -> Iterator[bytes]:
     """A row for each question."""
-    measures = [measure for measure in MEASURES if any(measure in group.spreads for group in groups)]
+    measures = in_order({measure for group in groups for measure in group.spreads})
     figures = ("mean", "lowest", "highest", "deviation", "count")
     head = ["service", "judge", "epoch", "question", "asked", "last_asked"]
     head += [f"{measure}_{figure}" for measure in measures for figure in figures]

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tracescore.model import MEASURES, Measure, Result
+from tracescore.model import Measure, Result
 from tracescore.web.choice import FACETS, Choice, facet_of, fold, score_of
-from tracescore.web.recent import ScoreGroup
+from tracescore.web.recent import ScoreGroup, in_order
 
 MOST_OPTIONS = 100
 
@@ -67,7 +67,7 @@ def _in_order(results: list[Result], sort: str) -> list[Result]:
 
 def _measure_of(sort: str) -> tuple[Measure, float]:
     name = sort.removeprefix("-")
-    return next(measure for measure in MEASURES if measure == name), -1.0 if sort.startswith("-") else 1.0
+    return name, -1.0 if sort.startswith("-") else 1.0
 
 
 def _last_if_none(value: float | None, sign: float) -> float:
@@ -89,7 +89,8 @@ def grouped(results: Sequence[Result], sort: str | None) -> Generator[None, None
     found = []
     for (_, of), members in groups.items():
         members.sort(key=lambda result: result.ended, reverse=True)
-        spreads = {m: spread for m in MEASURES if (spread := _spread(members, m)) is not None}
+        tried = in_order({each.measure for member in members for each in member.evaluations})
+        spreads = {m: spread for m in tried if (spread := _spread(members, m)) is not None}
         found.append(Repeated(of, members, spreads))
         yield
     return _groups_in_order(found, sort)
@@ -143,4 +144,4 @@ def options(results: Sequence[Result]) -> Generator[None, None, Options]:
         measures.update(evaluation.measure for evaluation in result.evaluations)
         yield
     values = {name: sorted(value for value, _ in count.most_common(MOST_OPTIONS)) for name, count in counts.items()}
-    return Options(values, [measure for measure in MEASURES if measure in measures])
+    return Options(values, in_order(measures))

@@ -7,24 +7,43 @@ from collections.abc import Mapping
 
 from tracescore.model import ContextSource, Measure, Reason, State
 
-MEASURE_NAMES: Mapping[Measure, str] = {
-    "answer_relevancy": "Answer relevancy",
-    "completeness": "Completeness",
-    "faithfulness": "Faithfulness",
-    "context_precision": "Context precision",
-    "context_recall": "Context recall",
-    "answer_correctness": "Answer correctness",
-}
 
-MEASURE_MEANINGS: Mapping[Measure, str] = {
-    "answer_relevancy": "Does the answer address the question? The judge writes questions that fit the answer and "
-    "compares them with the user's question; the embedded judge compares question and answer.",
-    "completeness": "Does the answer cover every part of what was asked?",
-    "faithfulness": "Do the passages support every claim of the answer?",
-    "context_precision": "Did retrieval rank first what a right answer needs? It cannot see a missing passage.",
-    "context_recall": "Do the passages say what the reference says?",
-    "answer_correctness": "Does the answer say what the reference says?",
-}
+class _NamesOfMeasures(dict[Measure, str]):
+    """Names a measure of the user's own as well."""
+
+    def __missing__(self, measure: Measure) -> str:
+        return measure.replace("_", " ").capitalize()
+
+
+class _Meanings(dict[Measure, str]):
+    """Knows of a measure of the user's own that it is one."""
+
+    def __missing__(self, measure: Measure) -> str:
+        return f"A measure of your own (evaluators.custom.{measure})."
+
+
+MEASURE_NAMES: Mapping[Measure, str] = _NamesOfMeasures(
+    {
+        "answer_relevancy": "Answer relevancy",
+        "completeness": "Completeness",
+        "faithfulness": "Faithfulness",
+        "context_precision": "Context precision",
+        "context_recall": "Context recall",
+        "answer_correctness": "Answer correctness",
+    }
+)
+
+MEASURE_MEANINGS: Mapping[Measure, str] = _Meanings(
+    {
+        "answer_relevancy": "Does the answer address the question? The judge writes questions that fit the answer and "
+        "compares them with the user's question; the embedded judge compares question and answer.",
+        "completeness": "Does the answer cover every part of what was asked?",
+        "faithfulness": "Do the passages support every claim of the answer?",
+        "context_precision": "Did retrieval rank first what a right answer needs? It cannot see a missing passage.",
+        "context_recall": "Do the passages say what the reference says?",
+        "answer_correctness": "Does the answer say what the reference says?",
+    }
+)
 
 LABEL_QUESTIONS: Mapping[Measure, str] = {
     "answer_relevancy": "Does the answer address the question, whether right or wrong?",
@@ -58,6 +77,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "no_reference": "no reference answer to compare with",
     "no_ranking": "the passages come from a tool or a prompt; no retrieval ranked them",
     "budget": "today's budget of the judge is spent (judge.budget)",
+    "not_applicable": "your measure says that it does not apply here",
     "unsupported_language": "the judge does not read this language, or not these languages together",
     "judge_unreachable": "the judge did not answer",
     "judge_timeout": "the judge did not answer in time",
@@ -131,6 +151,8 @@ ITEM_NAMES = {
     "claim": "claim",
     "reference_claim": "reference",
     "passage": "passage",
+    "reason": "reason",
+    "match": "match",
 }
 
 GOOD_VERDICTS = frozenset({"supported", "covered", "TP", "useful"})

@@ -98,11 +98,12 @@ class History(Continuing):
         told, measure = result.interaction, score.measure
         from_prompt = measure == "faithfulness" and told.context_source == "prompt"
         app = label_value(told.service), label_value(told.environment)
-        of = ScoreSeries(*app, measure, result.judge, result.epoch, from_prompt)
+        judge, epoch, _ = result.judge_of(measure)
+        of = ScoreSeries(*app, measure, judge, epoch, from_prompt)
         held = self._of(of, result.finished)
         if held is None or at <= result.finished - WEEK:
             return
-        key = *app, measure, result.judge, str(result.epoch), str(from_prompt)
+        key = *app, measure, judge, str(epoch), str(from_prompt)
         squares = self._conversations.add(key, told.conversation_id, told.weight, score.value, at)
         more = 1, told.weight, told.weight * score.value, *squares
         for length, width in WIDTHS.items():

@@ -5,17 +5,18 @@ from tracescore.net.asgi import Response
 from tracescore.runtime import in_slices
 from tracescore.web import first, services, views
 from tracescore.web.messages import html
+from tracescore.web.recent import in_order
 from tracescore.web.visit import Visit
 
 
 async def show(visit: Visit) -> Response:
     """The page; an address that chooses one service leads to the page of that one."""
     shared = visit.shared
+    ledger, results = shared.ledger(), shared.recent.results()
     try:
-        chosen = views.read_filter(visit.request.query)
+        chosen = views.read_filter(visit.request.query, dict.fromkeys((*MEASURES, *ledger.evaluations)))
     except ValueError as error:
         return visit.message(400, "tracescore cannot show this", f"{error}.")
-    ledger, results = shared.ledger(), shared.recent.results()
     if first.is_waiting(ledger):
         return first.show(visit, ledger)
     rows = await in_slices(services.standings(shared))
@@ -31,7 +32,7 @@ async def show(visit: Visit) -> Response:
         "home.html",
         rows=rows,
         headline=services.headline(rows),
-        columns=[each for each in MEASURES if each in measured and chosen.measure in (None, each)],
+        columns=[each for each in in_order(measured) if chosen.measure in (None, each)],
         chosen=chosen,
         link=services.link,
         lowest=services.lowest,

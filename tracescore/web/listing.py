@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qsl
 
-from tracescore.model import MEASURES, Result
+from tracescore.model import MEASURES, Measure, Result
 from tracescore.net.asgi import Response
 from tracescore.runtime import in_slices
 from tracescore.web import shaping
-from tracescore.web.choice import BOUNDS, FACETS, LONGEST_SEARCH, PATH, SLICES, Choice, read_choice
+from tracescore.web.choice import BOUNDS, FACETS, LONGEST_SEARCH, PATH, SLICES, Choice, bounds_of, read_choice
 from tracescore.web.export import csv_of, csv_of_groups, jsonl_of
 from tracescore.web.finding import MOST_OPTIONS, Repeated, chosen, grouped, options
 from tracescore.web.glossary import MEASURE_NAMES
@@ -47,10 +47,14 @@ class FoundRows:
 
 async def find(visit: Visit) -> FoundRows:
     """What the address of a visit asks for; ValueError says what is allowed."""
-    choice = read_choice(visit.request.query, visit.shared.clock())
+    choice = read_choice(visit.request.query, visit.shared.clock(), _own(visit))
     results = await in_slices(chosen(visit.shared.recent.results(), choice))
     groups = await in_slices(grouped(results, choice.given.get("sort"))) if choice.grouped else None
     return FoundRows(choice, results, groups)
+
+
+def _own(visit: Visit) -> list[Measure]:
+    return [measure for measure in visit.shared.ledger().evaluations if measure not in MEASURES]
 
 
 async def show(visit: Visit) -> Response:
@@ -67,7 +71,8 @@ async def show(visit: Visit) -> Response:
     return visit.page(
         "interactions.html",
         choice=choice,
-        given=dict.fromkeys(("q", *FACETS, "from", "to", "sort", *BOUNDS), "") | dict(choice.given),
+        given=dict.fromkeys(("q", *FACETS, "from", "to", "sort", *BOUNDS, *bounds_of(_own(visit))), "")
+        | dict(choice.given),
         rows=found.page,
         found=len(found.results),
         total=len(found.rows),
@@ -152,5 +157,4 @@ def _words(name: str, value: str) -> str:
     if name in FACETS:
         return f"{name.replace('_', ' ')}: {value}" if name in (*SLICES, "state") else f"{name} {value}"
     measure, _, end = name.partition(".")
-    known = next((each for each in MEASURES if each == measure), None)
-    return f"{MEASURE_NAMES[known]} {'at least' if end == 'min' else 'at most'} {value}" if known and end else ""
+    return f"{MEASURE_NAMES[measure]} {'at least' if end == 'min' else 'at most'} {value}" if end else ""

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from tracescore.exporters.prometheus.slices import LowestSlice, SliceMean, lowest_slice, slice_means
-from tracescore.model import Clock, Evaluation, Measure, Result, Score
+from tracescore.model import MEASURES, Clock, Evaluation, Measure, Result, Score
 
 LONGEST_TEXT = 20_000
 """Characters kept of one text: more than anyone reads on a page."""
@@ -150,6 +150,11 @@ class Recent:
         return sorted({kept.result.interaction.service for kept in self._kept.values()})
 
 
+def in_order(measures: Collection[Measure]) -> list[Measure]:
+    """Those of tracescore in their order, then those of the user's own by name."""
+    return [*(each for each in MEASURES if each in measures), *sorted(set(measures).difference(MEASURES))]
+
+
 def scored(results: Iterable[Result], measure: Measure) -> list[Scored]:
     """Every score of one measure, in the order of the results."""
     return [Scored(score, result) for result in results for score in result.scores() if score.measure == measure]
@@ -212,7 +217,8 @@ def sliced(scores: Iterable[Scored], max_weight: float, min_count: float) -> lis
 
 def _population(one: Scored) -> ScoreGroup:
     from_prompt = one.score.measure == "faithfulness" and one.result.interaction.context_source == "prompt"
-    return ScoreGroup(one.result.interaction.service, one.result.judge, one.result.epoch, from_prompt)
+    judge, epoch, _ = one.result.judge_of(one.score.measure)
+    return ScoreGroup(one.result.interaction.service, judge, epoch, from_prompt)
 
 
 def worst(scores: Iterable[Scored], most: int) -> list[Scored]:

@@ -7,13 +7,14 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from tracescore.drift.family import Population
-from tracescore.drift.observations import MEASURES as MEASURES_OF_DETECTORS
+from tracescore.drift.observations import measure_of
 from tracescore.exporters.prometheus.label_values import label_value
-from tracescore.model import MEASURES, Measure, Reason, Result, Score
+from tracescore.model import Measure, Reason, Result, Score
 from tracescore.web.charts import Chart, spark
 from tracescore.web.glossary import MEASURE_NAMES
 from tracescore.web.history import DAY, HOUR, WIDTHS, Bucket, ScoreSeries
 from tracescore.web.lines import ScoreMean, mean_of, points
+from tracescore.web.recent import in_order
 from tracescore.web.standing import Facts, StandingVerdict, decide
 from tracescore.web.visit import SharedParts
 
@@ -115,7 +116,7 @@ def standing(shared: SharedParts, of: Population, missing: Missing, watched: Wat
     series, now = shared.history.series(of, DAY), shared.clock()
     tried = missing.measures.get(of, set()) | {each.measure for each in series}
     cells = {}
-    for measure in (each for each in MEASURES if each in tried):
+    for measure in in_order(tried):
         line = current(series, measure)
         stretches = points(series[line], WIDTHS[DAY], DAY, HOUR) if line else ()
         mean, target = mean_of(series[line]) if line else None, shared.target(measure, of[0])
@@ -172,7 +173,7 @@ def _says(worst: MeasureStanding) -> str:
 def _detectors(watched: Watching | None, measure: Measure) -> tuple[list[Any], Any]:
     """States of the detectors of a measure: against what is normal, and against its target."""
     detectors = watched["detectors"] if watched else ()
-    own = [each for each in detectors if MEASURES_OF_DETECTORS[each["detector"]] == measure]
+    own = [each for each in detectors if measure_of(each["detector"]) == measure]
     aimed = next((each["state"] for each in own if each["against"] == "target"), None)
     return [each["state"] for each in own if each["against"] == "baseline"], aimed
 

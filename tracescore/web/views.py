@@ -1,6 +1,6 @@
 """What each page shows, worked out from the results and the ledger; the templates only lay it out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import parse_qs
@@ -26,7 +26,7 @@ class Filter:
     service: str | None = None
 
 
-def read_filter(query: str) -> Filter:
+def read_filter(query: str, measures: Collection[Measure] = MEASURES) -> Filter:
     """The filter of a query string; ValueError says what is allowed. An empty value is no choice."""
     try:
         values = parse_qs(query, max_num_fields=10, errors="replace")
@@ -37,12 +37,11 @@ def read_filter(query: str) -> Filter:
     if any(len(given) > 1 for given in values.values()):
         raise ValueError("give one measure and one service at a time")
     name, service = values.get("measure", [None])[0], values.get("service", [None])[0]
-    measure = next((known for known in MEASURES if known == name), None)
-    if name is not None and measure is None:
-        raise ValueError(f"measure is one of {', '.join(MEASURES)}; got {name[:40]!r}")
+    if name is not None and name not in measures:
+        raise ValueError(f"measure is one of {', '.join(measures)}; got {name[:40]!r}")
     if service is not None and len(service) > LONGEST_SERVICE:
         raise ValueError(f"service is a name of at most {LONGEST_SERVICE} characters")
-    return Filter(measure, service)
+    return Filter(name, service)
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,8 @@ def target_attributes(result: Result) -> dict[str, str | int | float]:
             scores |= {key: each.value} | ({f"{key}.label": each.label} if each.label else {})
         else:
             scores[f"{key}.error"] = each.reason
+        if each.judge:
+            scores[f"{key}.judge"] = each.judge
     return scores
 
 
@@ -113,13 +115,16 @@ def _span_id(result: Result) -> bytes:
 
 
 def _event_attributes(result: Result, each: Evaluation, *, explanations: bool) -> dict[str, str | int | float]:
+    judge, epoch, version = result.judge_of(each.measure)
     values: dict[str, str | int | float] = {
         "event.name": EVENT_NAME,
         "gen_ai.evaluation.name": each.measure,
         "tracescore.score_id": result.score_id(each.measure),
-        "tracescore.judge": result.judge,
-        "tracescore.epoch": result.epoch,
+        "tracescore.judge": judge,
+        "tracescore.epoch": epoch,
     }
+    if version:
+        values["tracescore.version"] = version
     if isinstance(each, Score):
         values["gen_ai.evaluation.score.value"] = each.value
         if each.label:

@@ -3,7 +3,7 @@
 Gauges say how things stand in this process; sums and histograms add up over replicas and over any window.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from tracescore.config import PrometheusConfig, SamplingConfig
 from tracescore.config.drift import OTHERS, DriftConfig
 from tracescore.exporters.kinds import Continuing
 from tracescore.exporters.prometheus.conversations import OpenConversations, OpenConversationState
-from tracescore.exporters.prometheus.families import counter, from_zero, gauge
+from tracescore.exporters.prometheus.families import counter, from_zero, gauge, series_name
 from tracescore.exporters.prometheus.histogram import Buckets
 from tracescore.exporters.prometheus.label_values import label_value
 from tracescore.exporters.prometheus.series import SUMS, Live, Make, Series
@@ -100,19 +100,21 @@ class PrometheusExporter(Continuing):
         drift: DriftConfig,
         sampling: SamplingConfig,
         clock: Clock,
+        own: Iterable[Measure] = (),
     ) -> None:
-        self._drift, self._clock = drift, clock
+        """`own`: measures of the user's own."""
+        self._drift, self._clock, self._measures = drift, clock, (*LIVE_MEASURES, *own)
         self._max_weight = sampling.largest_weight
-        reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in LIVE_MEASURES)
+        reserve = sum(self._cost(measure) + self._slice_cost(measure) for measure in self._measures)
         self._table = SeriesTable(settings.max_series, reserve, drift.window)
         self._named = max(0, settings.max_series - reserve)
         self._conversations = OpenConversations()
         about = "Scores of interactions older than drift.window, which no other score metric counts."
-        self._late = from_zero(registry, "tracescore_drift_late_scores", about, "measure", LIVE_MEASURES)
+        self._late = from_zero(registry, "tracescore_drift_late_scores", about, "measure", self._measures)
         about = "Evaluations that left a window early because it was full."
-        self._displaced = from_zero(registry, "tracescore_drift_displaced_scores", about, "measure", LIVE_MEASURES)
+        self._displaced = from_zero(registry, "tracescore_drift_displaced_scores", about, "measure", self._measures)
         about = "Scores counted under `other` because exporters.prometheus.max_series was reached, by group of metrics."
-        groups = [*LIVE_MEASURES, *map(_by_slice, LIVE_MEASURES)]
+        groups = [*self._measures, *map(_by_slice, self._measures)]
         self._folded = from_zero(registry, "tracescore_exporters_folded_scores", about, "group", groups)
         held = Gauge(
             "tracescore_exporters_series",
@@ -134,7 +136,7 @@ class PrometheusExporter(Continuing):
     async def export(self, result: Result) -> None:
         """Counts the result's live measures."""
         for evaluation in result.evaluations:
-            if evaluation.measure in LIVE_MEASURES:
+            if evaluation.measure in self._measures:
                 self._take(result, evaluation)
 
     def state(self) -> PrometheusState:
@@ -145,7 +147,7 @@ class PrometheusExporter(Continuing):
     def resume(self, state: PrometheusState) -> None:
         """Goes on from the figures of an earlier process; the windows are filled by `refill`."""
         makers: dict[str, Make] = {}
-        for measure in LIVE_MEASURES:
+        for measure in self._measures:
             makers |= {measure: partial(self._series, measure), _by_slice(measure): partial(self._slice, measure)}
         self._table.resume(state.table, makers.get)
         self._conversations.resume(state.conversations)
@@ -167,8 +169,9 @@ class PrometheusExporter(Continuing):
 
     def collect(self) -> Iterator[Metric]:
         """All families; called by the registry."""
-        for measure in LIVE_MEASURES:
-            yield from self._families(measure)
+        for measure in self._measures:
+            found = self._families(measure)
+            yield from found if measure in LIVE_MEASURES else _labelled(found, measure)
 
     def _take(self, result: Result, evaluation: Evaluation) -> None:
         """One evaluation into the window and, with a score, into the sums. What was skipped could never count."""
@@ -208,7 +211,7 @@ class PrometheusExporter(Continuing):
 
     def capacity(self, measures: Sequence[Measure]) -> Capacity:
         """What `max_series` holds where these measures are scored."""
-        live = [measure for measure in LIVE_MEASURES if measure in measures]
+        live = [measure for measure in self._measures if measure in measures]
         release, value = (sum(map(cost, live)) for cost in (self._cost, self._slice_cost))
         return Capacity(release, value, self._named // release if release else 0)
 
@@ -233,7 +236,7 @@ class PrometheusExporter(Continuing):
     def _families(self, measure: Measure) -> Iterator[Metric]:
         names = [*LABELS, "context_source"] if measure == "faithfulness" else list(LABELS)
         whole, slices = list(self._table.group(measure)), list(self._table.group(_by_slice(measure)))
-        prefix = f"tracescore_{measure}"
+        prefix = f"tracescore_{series_name(measure)}"
         yield from _gauges(prefix, names, whole)
         yield _histogram(prefix, names, whole)
         yield from self._sums(measure, prefix, names, whole)
@@ -255,15 +258,23 @@ class PrometheusExporter(Continuing):
 
 def _labels(result: Result, measure: Measure) -> tuple[str, ...]:
     interaction = result.interaction
-    values = (result.judge, interaction.service, interaction.environment, interaction.release)
-    source = (interaction.context_source,) if measure == "faithfulness" else ()
-    return tuple(label_value(value) for value in (*values, *source))
+    values = (result.judge_of(measure)[0], interaction.service, interaction.environment, interaction.release)
+    more = (interaction.context_source,) if measure == "faithfulness" else ()
+    return tuple(label_value(value) for value in (*values, *more))
 
 
 def _windows(score: Score) -> dict[str, str]:
     """The slice that tells how many parts of the contexts the claims were judged against: each adds false support."""
     windows = score.details.get("windows")
     return {} if windows is None else {"windows": f"{windows:.0f}" if windows < MANY_WINDOWS else f"{MANY_WINDOWS}+"}
+
+
+def _labelled(families: Iterable[Metric], measure: Measure) -> Iterator[Metric]:
+    """The families of a measure of the user's own with its name as a label, so that one rule can read all of them."""
+    for family in families:
+        for sample in family.samples:
+            sample.labels["measure"] = measure
+        yield family
 
 
 def _abstains(evaluation: Evaluation) -> bool:

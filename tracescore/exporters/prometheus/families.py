@@ -5,8 +5,15 @@ from collections.abc import Iterable, Sequence
 from prometheus_client import CollectorRegistry, Counter
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 
+from tracescore.model import MEASURES, Measure
+
 Rows = Iterable[tuple[Sequence[str], float | None]]
 """Label values and the number under them; without one there is no series, rather than a wrong one."""
+
+
+def series_name(measure: Measure) -> str:
+    """A measure in the names of metrics: those of the user's own stand apart from all others."""
+    return measure if measure in MEASURES else f"custom_{measure}"
 
 
 def gauge(name: str, about: str, labels: Sequence[str], rows: Rows) -> GaugeMetricFamily:

@@ -8,7 +8,7 @@ a model that understands the turns before.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar, runtime_checkable
 
 from prometheus_client import CollectorRegistry
@@ -33,6 +33,7 @@ from tracescore.judge.operations import (
     Relevance,
     RequiredParts,
     ReverseQuestions,
+    RubricChoice,
     Verdict,
     Vocabulary,
     check_length,
@@ -208,6 +209,11 @@ class EmbeddedSession:
         found = [await self.verify(needed, [passage], Vocabulary.RECALL, question) for passage in passages]
         best = [max(filter(None, each), key=lambda verdict: verdict.credit) for each in found]
         return tuple(_useful(verdict.credit, verdict.quote) for verdict in best)
+
+    async def choose(self, rubric: object, texts: Mapping[str, object]) -> RubricChoice:
+        """Rules cannot follow instructions: the configuration refuses a rubric for this judge."""
+        del rubric, texts
+        raise JudgeError("judge_unfit", "a rubric needs a language model")
 
     async def _in_steps(self, steps: Steps[T]) -> T:
         """Others have their turn between two steps; whoever is cancelled takes no further one."""
