@@ -17,6 +17,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        auto_reload=False,
     )
     environment.globals.update({name.lower(): value for name, value in vars(glossary).items() if name.isupper()})
     environment.globals.update(
@@ -31,6 +32,8 @@ def _environment() -> jinja2.Environment:
         moment_of_nanoseconds=views.moment_of_nanoseconds,
         narrowed=choice.narrowed,
     )
+    for name in environment.list_templates(extensions=["html"]):
+        environment.get_template(name)  # compiled now: the first visitor would hold everybody else up
     return environment
 
 
