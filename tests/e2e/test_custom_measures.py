@@ -77,7 +77,7 @@ def test_the_three_kinds_run_from_span_to_alert_and_on_after_a_restart(tmp_path:
                 for measure in OWN:
                     ended(service, 31, measure, outcome="scored")
                 told = wait(lambda: [each for each in came if "cites_a_source" in str(each["labels"])], "no alert", 90)
-                (mean,) = server.query('service:tracescore_score:mean{measure="no_phone_numbers", window="1h"}')
+                (mean,) = server.wait_query('service:tracescore_score:mean{measure="no_phone_numbers", window="1h"}')
             assert {alert["labels"]["measure"] for alert in came} == {"cites_a_source"}
             assert told[0]["labels"]["alertname"] in ("TracescoreBelowTarget", "TracescoreTargetMissed")
             assert told[0]["annotations"]["page"].endswith("/?measure=cites_a_source&service=shop")
