@@ -39,8 +39,8 @@ def build() -> dashboard.Dashboard:
 
 def _change(app: str) -> timeseries.Panel:
     queries = {"{{service_version}} less {{before}} {{traffic}} {{context_source}}": f"{CHANGE}:mean{{{app}}}"}
-    for name in ("lower", "upper"):
-        queries[f"{name} {{{{context_source}}}}"] = f"max by (context_source) ({CHANGE}:{name}{{{app}}})"
+    for name, widest in (("lower", "min"), ("upper", "max")):
+        queries[f"{name} {{{{context_source}}}}"] = f"{widest} by (context_source) ({CHANGE}:{name}{{{app}}})"
     panel = chart(
         "Change",
         "Below 0 with the whole band: worse. `side_by_side`: by the hours that both ran in; `adjacent`: one after "
