@@ -16,10 +16,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tracescore.judge.embedded.clauses import resolved, subject_of
 from tracescore.judge.embedded.quantities import Quantity, equal
 from tracescore.judge.embedded.sentences import key, sentences
 from tracescore.judge.embedded.steps import ENCODED, READ, Steps, batches
-from tracescore.judge.embedded.terms import Word, words
+from tracescore.judge.embedded.terms import Word, forbidding, words
 
 Floats = NDArray[np.float32]
 
@@ -119,6 +120,9 @@ def similarity(a: Terms, b: Terms) -> Floats:
     for i, j in product(_numbered(a), _numbered(b)):
         near[i, j] = 0.0  # Python2 and Python3; the same ones count below
     near[a.exact[:, None] == b.exact[None, :]] = 1.0
+    alone, _ = forbidding(a.text)
+    if alone:
+        near[np.ix_(alone, forbidding(b.text)[1])] = FORM
     for here, there in [*_equal_quantities(a, b), *_compounds(a, b), *(pair[::-1] for pair in _compounds(b, a))]:
         near[np.ix_(here, there)] = 1.0
     return near
@@ -158,9 +162,11 @@ class Evidence:
     """The sentences of some passages, encoded as far as the statements to be held against them need it.
 
     `verbatim` has every sentence by its `key`; `terms` are those that share most with the statements, in their order.
-    `stems` are of the words in these, `initials` the first letters of the words in a row, `text` is all of it.
+    `stems` are of the words in these, `initials` the first letters of the words in a row, `text` is all of it. A
+    sentence may be `read` with the subject that it leaves to the one before: read so -> as it stands.
     """
 
+    read: Mapping[str, str]
     verbatim: Mapping[str, str]
     terms: Sequence[Terms]
     stems: frozenset[str]
@@ -168,32 +174,43 @@ class Evidence:
     text: str
 
 
-def gather(passages: Sequence[str], statements: Sequence[str], encoder: Encoder) -> Steps[Evidence]:
-    """Reads the passages once and encodes the MAX_SENTENCES sentences nearest to the statements."""
+def gather(
+    passages: Sequence[str], statements: Sequence[str], encoder: Encoder, *, resolve: bool = False
+) -> Steps[Evidence]:
+    """Reads the passages once and encodes the MAX_SENTENCES sentences nearest to the statements.
+
+    `resolve`: a sentence that opens with a pronoun is read with the subject of the sentence before it.
+    """
     wanted = frozenset(w.stem for statement in statements for w in words(statement) if not w.is_function)
+    read: dict[str, str] = {}
     verbatim: dict[str, str] = {}
     shared: dict[str, frozenset[str]] = {}
     for passage in passages:
+        subject = ""
         for batch in batches(sentences(passage), READ, len):
             for sentence in batch:
+                whole = resolved(sentence, subject) if resolve else sentence
+                subject = subject if whole != sentence else subject_of(sentence)
+                read[whole] = sentence
                 verbatim.setdefault(key(sentence), sentence)
-                shared[sentence] = wanted.intersection(w.stem for w in words(sentence)) or _NOTHING
+                verbatim.setdefault(key(whole), sentence)
+                shared[whole] = wanted.intersection(w.stem for w in words(whole)) or _NOTHING
             yield
     chosen = _closest(shared)
     of_like_length = yield from all_terms(sorted(chosen, key=len), encoder)
     by_text = {each.text: each for each in of_like_length}
-    return _evidence(verbatim, [by_text[sentence] for sentence in chosen])
+    return _evidence(read, verbatim, [by_text[sentence] for sentence in chosen])
 
 
 def of_one(sentence: Terms) -> Evidence:
     """One sentence as the whole evidence."""
-    return _evidence({key(sentence.text): sentence.text}, [sentence])
+    return _evidence({sentence.text: sentence.text}, {key(sentence.text): sentence.text}, [sentence])
 
 
-def _evidence(verbatim: Mapping[str, str], found: Sequence[Terms]) -> Evidence:
+def _evidence(read: Mapping[str, str], verbatim: Mapping[str, str], found: Sequence[Terms]) -> Evidence:
     known = [word for each in found for word in each.words]
     initials = "".join(w.folded[0] for w in known)
-    return Evidence(verbatim, found, frozenset(w.stem for w in known), initials, " ".join(e.text for e in found))
+    return Evidence(read, verbatim, found, frozenset(w.stem for w in known), initials, " ".join(e.text for e in found))
 
 
 _NOTHING = frozenset[str]()

@@ -19,13 +19,14 @@ class Asked:
 
     `kinds` are dimensions of quantities (`number` for any, `bare` for none), empty where none is asked for; `form`
     names what else is asked for (`procedure`, `person`, `place`, `reason`, `explanation`); `announcing` holds
-    the places in the text of the words that only announce the kind of answer.
+    the places in the text of the words that only announce the kind of answer, `said` all of its words in lower case.
     """
 
     yes_no: bool = False
     kinds: frozenset[str] = frozenset()
     form: str = ""
     announcing: frozenset[int] = frozenset()
+    said: frozenset[str] = frozenset()
 
     @property
     def explains(self) -> bool:
@@ -43,7 +44,9 @@ def _labelled(name: str) -> list[tuple[str, re.Pattern[str]]]:
     return [(label, re.compile(pattern, re.IGNORECASE)) for label, pattern in pairs]
 
 
-_KINDS = [(frozenset(label.split()), pattern) for label, pattern in _labelled("kinds")]
+_KINDS = [
+    (MONEY if label == "money" else frozenset(label.split()), pattern) for label, pattern in _labelled("kinds")
+]
 _FORMS = _labelled("forms")
 _GIVEN: dict[str, list[re.Pattern[str]]] = defaultdict(list)
 for _form, _pattern in _labelled("forms_given"):
@@ -88,10 +91,10 @@ def asked(question: str) -> Asked:
     for m in _WHICH.finditer(question):
         announcing |= {word.start for word in words(question) if m.start("nouns") <= word.start < m.end("nouns")}
     form = next((form for form, pattern in _FORMS if pattern.search(question)), "")
-    if not form and (measured := _asked_unit(question)):
-        return Asked(kinds=measured, announcing=frozenset(announcing))
     found = () if form else (kinds for kinds, pattern in _KINDS if pattern.search(question))
-    return Asked(kinds=next(iter(found), frozenset()), form=form, announcing=frozenset(announcing))
+    kinds = (not form and _asked_unit(question)) or next(iter(found), frozenset())
+    said = frozenset(word.folded for word in words(question))
+    return Asked(kinds=kinds, form=form, announcing=frozenset(announcing), said=said)
 
 
 def _asked_unit(question: str) -> frozenset[str]:
@@ -110,7 +113,7 @@ def gives(question: Asked, sentence: str) -> bool:
     if not question.kinds:
         return True
     found = {q.dimension or "bare" for q in quantities(sentence)}
-    said = {word.folded for word in words(sentence)}
+    said = {word.folded for word in words(sentence)} - question.said
     if found & question.kinds or (question.kinds == _ANY_NUMBER and found):
         return True
     if "day" in question.kinds and _YEAR.search(sentence):

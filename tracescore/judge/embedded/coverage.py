@@ -20,6 +20,7 @@ from tracescore.formulas import clip
 from tracescore.judge.embedded.abstention import abstains, is_echo
 from tracescore.judge.embedded.alignment import FORM, Encoder, Floats, Terms, all_terms, gather, similarity
 from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives, grants, holds_value
+from tracescore.judge.embedded.clauses import has_verb
 from tracescore.judge.embedded.quantities import quantities
 from tracescore.judge.embedded.questions import is_instruction
 from tracescore.judge.embedded.steps import Steps
@@ -94,9 +95,17 @@ def coverage(parts: Sequence[str], answer: Sequence[str], encoder: Encoder) -> S
             for j, t in enumerate(told)
         ]
         best = int(np.argmax(scores))
-        found.append(Coverage(scores[best], told[best].terms.text))
+        listed = not others and _is_list(questions[i], told, frozenset(common))
+        found.append(Coverage(max(scores[best], FLOOR) if listed else scores[best], told[best].terms.text))
         yield
     return found
+
+
+def _is_list(question: Asked, told: Sequence[_Told], known: frozenset[str]) -> bool:
+    """Whether the answer is a bare list of new things, for a question that could be answered by any."""
+    is_open = not question.yes_no and not question.wants
+    bare = len(told) > 1 and not any(has_verb(t.terms.text) for t in told)
+    return is_open and bare and any(_is_news(question, (), t.read, known) for t in told)
 
 
 def _rivals(table: NDArray[np.float64], part: int) -> NDArray[np.float64]:

@@ -34,7 +34,9 @@ _ORDINALS = {
     )
 }
 
-MONEY = frozenset({"usd", "eur", "gbp", "inr", "jpy", "cny", "chf", "pound"})
+FREE = "free"
+"""Dimension of nothing to pay, which is a sum in no currency."""
+MONEY = frozenset({FREE, "pound", *(dimension for dimension in _FACTORS if dimension.startswith("money/"))})
 TIME = frozenset({"time", "months"})
 
 _SCALE = lexicon.any_of(frozenset(s for s in _SCALES if len(s) > 2))
@@ -58,6 +60,16 @@ _WORDS = re.compile(
     rf"(?:[\s-](?P<scale>(?:{_SCALE})(?:[\s-](?:{_SCALE}))*))?(?![\w])(?:[\s-]{_UNIT})?"
 )
 _ORDINAL = re.compile(rf"(?i)\b({'|'.join(_ORDINALS)})\b")
+_FREE = lexicon.pattern("free")
+_FRACTIONS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
+_FRACTION = re.compile(
+    rf"(?i)\b(?P<count>an?|one|two|three|four)[\s-](?P<part>{'|'.join(_FRACTIONS)})s?\b(?!\s(?:time|place|day|year|floor)\b)"
+    rf"(?:\sof\san?\s{_UNIT})?"
+)
+_HALF_MORE = re.compile(
+    rf"(?i)\b(?:(?P<one>an?|one)\s(?P<unit1>hour|day|week|month|year|mile|litre|liter|metre|meter|kilo)"
+    rf"|(?P<count>{lexicon.any_of(_SPELLED)}|\d+))\sand\sa\s(?P<part>half|quarter)\b(?:\s{_UNIT})?|\bhalf\s(?:an?\s)(?P<unit3>hour|day|year|mile|litre|liter|kilo)\b"
+)
 _DATE = re.compile(
     rf"(?i)\b(?P<y1>\d{{4}})-(?P<m1>\d{{2}})-(?P<d1>\d{{2}})\b|\b(?P<a>\d{{1,2}})[./](?P<b>\d{{1,2}})[./](?P<y2>\d{{4}})\b"
     rf"|\b(?P<d3>\d{{1,2}})(?:st|nd|rd|th|\.)?(?:\s+of)?\s+(?P<m3>{_MONTH})\b\.?,?(?:\s+(?P<y3>\d{{4}})\b)?"
@@ -186,7 +198,8 @@ def _numbers(text: str) -> _Numbers:
 
 
 def _comparable(a: str, b: str) -> bool:
-    return a == b or {a, b} in ({"pound", "mass"}, {"pound", "gbp"})
+    paid = FREE in (a, b) and {a, b} <= MONEY
+    return a == b or paid or {a, b} in ({"pound", "mass"}, {"pound", "money/gbp"})
 
 
 def _readings(q: Quantity, bare: bool) -> frozenset[float]:
@@ -251,6 +264,29 @@ def _date(m: re.Match[str], rounded: bool) -> list[Quantity]:
     return [Quantity(frozenset(map(float, values)), kind, m.start(), m.end()) for values, kind in parts if values]
 
 
+def _free(m: re.Match[str], rounded: bool) -> list[Quantity]:
+    del rounded
+    return [Quantity(frozenset({0.0}), FREE, m.start(), m.end())]
+
+
+def _fraction(m: re.Match[str], rounded: bool) -> list[Quantity]:
+    """A third of something, in percent; of an hour, in seconds. Never demanded: a quarter is a part of town too."""
+    count = _SPELLED.get(m["count"].lower(), 1.0)
+    part = count / _FRACTIONS[m["part"].lower()]
+    dimension, factor = _unit_of(m["unit"]) if m["unit"] else ("share", 100.0)
+    about = rounded or _FRACTIONS[m["part"].lower()] == 3  # a third is 33 percent
+    return [Quantity(frozenset({part * factor}), dimension, m.start(), m.end(), bool(m["unit"]), about)]
+
+
+def _half_more(m: re.Match[str], rounded: bool) -> list[Quantity]:
+    """An hour and a half, two and a half metres, half an hour."""
+    count = m["count"] or ""
+    more = {"half": 0.5, "quarter": 0.25}.get((m["part"] or "half").lower(), 0.0)
+    whole = float(count) if count.isdigit() else _SPELLED.get(count.lower(), 1.0 if m["one"] else 0.0)
+    dimension, factor = _unit_of(m["unit1"] or m["unit"] or m["unit3"] or "")
+    return [Quantity(frozenset({(whole + more) * factor}), dimension, m.start(), m.end(), rounded=rounded)]
+
+
 def _month(m: re.Match[str], rounded: bool) -> list[Quantity]:
     del rounded
     return [Quantity(frozenset({float(_MONTHS[m["month"].lower()])}), "month", m.start("month"), m.end())]
@@ -296,6 +332,9 @@ def _unit_of(name: str) -> tuple[str, float]:
 _READERS = (
     (_DATE, _date),
     (_TIME, _time),
+    (_FREE, _free),
+    (_HALF_MORE, _half_more),
+    (_FRACTION, _fraction),
     (_NUMBER, _number),
     (_WORDS, _spelled),
     (_ORDINAL, _ordinal),

@@ -6,12 +6,20 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from tracescore.judge.embedded import lexicon
+from tracescore.judge.embedded import code, lexicon
 from tracescore.judge.embedded.terms import words
 from tracescore.judge.sentences import MARKER, split
 
 _CITATION = re.compile(r"\s*(?:\[\^?\d{1,3}\^?\]|【[^】]{1,12}】)")
-_EMPHASIS = re.compile(r"(\*\*|__|`)(?=\S)(.+?)(?<=\S)\1")
+_EMPHASIS = re.compile(r"(\*\*|__|`)(?=\S)(.+?)(?<=\S)\1|(?<![\w*])(\*)(?=[^\s*])(.+?)(?<=[^\s*])\*(?![\w*])")
+_ANNOUNCED = re.compile(
+    r"(?i)^(?:(?:good|great) (?:news|question)|(?:the )?(?:short|quick) answer|answer|in short|in brief|to sum up|tl;?dr|"
+    r"kurz gesagt|antwort|en bref|réponse|en resumen|respuesta|in breve|risposta|em resumo|resposta|kortom|antwoord)"
+    r"\s*[:!,–—-]\s+(?=\S)"
+)
+"""What announces the rest of a sentence and says nothing."""
+_PICTURE = re.compile("\\s*[\U0001f000-\U0001faff\u2600-\u27bf\u2b50-\u2b55\ufe0f\u200d\u20e3]+")
+"""Emoji and dingbats."""
 
 _COURTESY = lexicon.pattern("courtesies")
 _OPENER = re.compile(
@@ -32,9 +40,13 @@ def claims(text: str) -> tuple[str, ...]:
     """The sentences that can be true or false: no questions, headings or courtesies, no citation marks.
 
     A yes or no that stands alone goes with the sentence behind it. A row of a table is one claim, its header none. A
-    text of nothing else gives its sentences as they are ("Yes." answers a question and is a claim then).
+    text of nothing else gives its sentences as they are ("Yes." answers a question and is a claim then). Each line of
+    a block of code that names something is one, in backticks.
     """
-    cleaned = [clean for sentence in sentences(rows_of_tables(text)) if (clean := plain(sentence))]
+    cleaned: list[str] = []
+    for piece, is_code in code.blocks(text):
+        prose = () if is_code else sentences(rows_of_tables(piece))
+        cleaned += code.lines(piece) if is_code else filter(None, map(plain, prose))
     kept = [claim for claim in cleaned if _is_claim(claim)]
     if kept and len(cleaned) > 1 and cleaned[1] == kept[0] and _REPLY.fullmatch(cleaned[0]):
         kept[0] = f"{cleaned[0]} {kept[0]}"
@@ -79,8 +91,11 @@ def without_reply(sentence: str) -> str:
 
 
 def plain(sentence: str) -> str:
-    """A sentence without citation marks and emphasis."""
-    return _EMPHASIS.sub(r"\2", _CITATION.sub("", sentence)).strip()
+    """A sentence without citation marks, emphasis and pictures; one that is all code stays as it is."""
+    if code.is_code(sentence):
+        return sentence
+    bare = _EMPHASIS.sub(lambda m: m[2] or m[4], _CITATION.sub("", sentence))
+    return _ANNOUNCED.sub("", _PICTURE.sub("", bare).strip())
 
 
 _CLAUSE = re.compile(

@@ -14,10 +14,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from tracescore.judge.embedded import lexicon
 from tracescore.judge.embedded.alignment import FORM, Evidence, Floats, Terms, similarity
 from tracescore.judge.embedded.quantities import missing, quantities, rivals
 from tracescore.judge.embedded.sentences import key
-from tracescore.judge.embedded.terms import Word, are_opposite, is_acronym, is_negative, names, negated, resembles
+from tracescore.judge.embedded.terms import Word, are_opposite, forbidding, is_acronym, is_negative, names, negated, resembles
 
 WINDOW = 3
 """Sentences an answer may meet a reference with together."""
@@ -50,6 +51,7 @@ PHRASE = 3
 _VERB = re.compile(
     r"(?i)\b(?:is|are|was|were|be|do|does|did|has|have|had|can|will|may|must|not|never|no|ist|sind|nicht)\b"
 )
+_LIGHT = lexicon.words("light_verbs")
 NAMES = 32
 """Names of a statement that are looked for: each unknown one is held against every word of the evidence."""
 GIVEN = 0.1
@@ -60,13 +62,15 @@ GIVEN = 0.1
 class Support:
     """What is seen of a statement beside its evidence: the `features` by name, the best sentence as `quote`.
 
-    `clear` is 1 or 0 where a rule decides; `contradicted` says that the evidence is about the same and says otherwise.
+    `clear` is the credit where a rule decides; `contradicted` says that the evidence is about the same and says
+    otherwise. `clauses` is what is seen of each of the clauses that the statement joins.
     """
 
     features: Mapping[str, float] = field(default_factory=dict)
     clear: float | None = None
     contradicted: bool = False
     quote: str = ""
+    clauses: tuple[Support, ...] = ()
 
 
 NOTHING = Support(clear=0.0)
@@ -115,7 +119,7 @@ def support(
     is_latin = any(word.latin for word in statement.words)
     if not is_latin and is_negative(statement.text) != is_negative(evidence.terms[first].text):
         clear = None  # what a negation bears on is known of languages in Latin script alone
-    return Support(features, clear, contradicted, evidence.terms[first].text)
+    return Support(features, clear, contradicted, evidence.read[evidence.terms[first].text])
 
 
 def _in_one_place(
@@ -128,7 +132,7 @@ def _in_one_place(
     `weakest` is how well the content word stands in these sentences that stands there worst, and `length` the
     logarithm of how many there are.
     """
-    content = [k for k, word in enumerate(statement.words) if not word.is_function] or list(range(len(best[0])))
+    content = _content(statement) or list(range(len(best[0])))
     rows = np.maximum(best, np.vstack([best[1:], best[-1:]]))
     i = int((rows @ weights).argmax())
     pairs = _neighbours(statement)
@@ -150,7 +154,7 @@ def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> flo
     """
     if features["one"] < FAR and features["cosine"] < FAR:
         return 0.0
-    content = [i for i, word in enumerate(statement.words) if not word.is_function]
+    content = _content(statement)
     if features["number"] or features["negation"] or features["name"]:
         short = features["number"] or features["name"] or len(content) <= FEW
         enough = SAME_MATTER if short else SAME_SENTENCE
@@ -167,6 +171,16 @@ def _clear(statement: Terms, best: Floats, features: Mapping[str, float]) -> flo
     strange = sum(best[i] < STRANGE for i in content)
     same = features["one"] >= FIGURES_SHORT and features["cosine"] >= BRIEF_ALIKE
     return 1.0 if brief and same and strange <= 1 else None
+
+
+def _content(statement: Terms) -> list[int]:
+    """Positions of the words that say something: beside a number with its unit, not that it is paid or taken."""
+    measured = any(q.firm and q.dimension for q in quantities(statement.text))
+    return [
+        i
+        for i, word in enumerate(statement.words)
+        if not (word.is_function or (measured and word.folded in _LIGHT))
+    ]
 
 
 def _only_one_differs(statement: Terms, best: Floats, features: Mapping[str, float]) -> bool:
@@ -238,8 +252,13 @@ def opposed(word: Word, sentence: Terms) -> list[int]:
 
 
 def says_opposite(statement: Terms, sentence: Terms, table: Floats) -> bool:
-    """Whether a word is negated on one side only, or its counterpart is its opposite."""
+    """Whether a word is negated on one side only, or its counterpart is its opposite.
+
+    Forbidden and not allowed are the same, whatever words the negation bears on.
+    """
     here, there = negated(statement.text), negated(sentence.text)
+    (ours, ours_negated), (theirs, theirs_negated) = forbidding(statement.text), forbidding(sentence.text)
+    alike = (ours and theirs_negated) or (theirs and ours_negated)
     for i, word in enumerate(statement.words):
         if word.is_function:
             continue
@@ -248,15 +267,17 @@ def says_opposite(statement: Terms, sentence: Terms, table: Floats) -> bool:
         if against and table[i, j] < FORM:
             if (i in here) == any(k in there for k in against):
                 return True
-        elif table[i, j] >= COUNTERPART and (i in here) != (j in there):
+        elif table[i, j] >= COUNTERPART and (i in here) != (j in there) and not alike:
             return True
     return False
 
 
 def _has_unknown_name(statement: Terms, evidence: Evidence, given: frozenset[str]) -> bool:
-    """Whether `statement` names what stands nowhere in the evidence."""
+    """Whether `statement` names what stands nowhere in the evidence. The month of a date is part of its number."""
+    dated = quantities(statement.text)
     return any(
         name.stem not in given
+        and not any(q.start <= name.start < q.end for q in dated)
         and name.stem not in evidence.stems
         and not is_acronym(name, evidence.initials)
         and not resembles(name, evidence.stems)

@@ -14,9 +14,10 @@ from tracescore.judge.embedded import lexicon
 
 FUNCTION_WORDS = lexicon.words("function_words")
 NEGATIONS = lexicon.words("negations")
+_PROHIBITIONS, _PERMISSIONS = lexicon.words("prohibitions"), lexicon.words("permissions")
 _SIDES = [tuple(frozenset(side.split()) for side in line.split("|")) for line in lexicon.lines("opposites")]
-_SYNONYM = {word: min(side) for sides in _SIDES for side in sides for word in side}
-_OPPOSITE = {word: b for one, other in _SIDES for a, b in ((one, other), (other, one)) for word in a}
+_SYNONYM = {word: min(side) for sides in reversed(_SIDES) for side in sides for word in side}
+_OPPOSITES = frozenset((a, b) for one, other in _SIDES for x, y in ((one, other), (other, one)) for a in x for b in y)
 
 _CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _LETTER = rf"(?:[^\W\d_{_CJK}]|[\u0900-\u097f\u0610-\u065f])"  # with the vowel signs of Hindi and Arabic
@@ -65,10 +66,14 @@ _ELIDED = re.compile(r"^(?:[ldnscjmt]|qu|un|dell|all|nell|sull|dall|quest)'(?=\w
 """Articles and pronouns that French and Italian join to a word: l'envoi, s'achète, dell'ingresso."""
 
 
+_SHORTENED = re.compile(r"'(?:ll|re|ve|d|s|m)$")
+"""The end of a pronoun with its verb: it'll, they've."""
+
+
 def _word(text: str, start: int) -> Word:
     folded = _ELIDED.sub("", unicodedata.normalize("NFKC", text).casefold().replace("’", "'"))
     stem = _SYNONYM.get(folded) or _stem(folded)
-    is_function = folded in FUNCTION_WORDS
+    is_function = folded in FUNCTION_WORDS or _SHORTENED.sub("", folded) in FUNCTION_WORDS
     folded = _ROMAN.get(text) or folded.replace("-", "")
     latin, number = bool(_LATIN.match(text)), text[0].isdigit()
     return Word(text, start, start + len(text), folded, stem, latin, number, is_function)
@@ -107,6 +112,7 @@ _NO_NEGATION = re.compile(
     r"(?i)\b(?:not|nicht) (?:only|just|merely|nur)\b|\b(?:no|not) (?:later|more|less|fewer|longer) than\b|\bno matter\b"
 )
 _PORTUGUESE = re.compile(r"(?i)\b(?:é|não|são|às|uma|dos|das|ao|pelo|pela|você|há|\w+(?:ção|ções))\b")
+_FREE = lexicon.pattern("free")
 _IN_THE = re.compile(r"(?i)\bno\b")
 """In Portuguese `no` is `in the`."""
 _MARK = re.compile(r"[.,;:!?。，；]")
@@ -141,7 +147,7 @@ def is_negative(text: str) -> bool:
 
 
 def _negations(text: str) -> list[int]:
-    spared = [m.span() for m in _NO_NEGATION.finditer(text)]
+    spared = [m.span() for pattern in (_NO_NEGATION, _FREE) for m in pattern.finditer(text)]
     if _PORTUGUESE.search(text):
         spared += [m.span() for m in _IN_THE.finditer(text)]
     return [
@@ -152,17 +158,31 @@ def _negations(text: str) -> list[int]:
     ]
 
 
+def forbidding(text: str) -> tuple[list[int], list[int]]:
+    """Positions in `words(text)` of what says alone that something may not be done, and of what says so if negated.
+
+    The latter are empty where nothing in the text is negated.
+    """
+    found = words(text)
+    alone = [i for i, word in enumerate(found) if word.folded in _PROHIBITIONS]
+    if not is_negative(text):
+        return alone, []
+    return alone, [i for i, word in enumerate(found) if word.folded in _PERMISSIONS]
+
+
 _PREFIXES = ("non", "un", "in", "im", "ir", "il", "dis", "nicht")
 """What turns a word into its opposite: refundable, non-refundable."""
-_LONG_ENOUGH = 5
-"""Letters of a word that may be turned so; shorter ones begin like that by chance (form, inform)."""
+_LONG_ENOUGH, _LONG_ENOUGH_UN = 5, 3
+"""Letters of a word that may be turned so; shorter ones begin like that by chance (form, inform), few with `un`."""
 
 
 def are_opposite(one: Word, other: Word) -> bool:
     """Whether the two words say opposite things: open and closed, refundable and non-refundable."""
-    if other.folded in _OPPOSITE.get(one.folded, frozenset()):
+    if (one.folded, other.folded) in _OPPOSITES:
         return True
     short, long = sorted((one.folded, other.folded), key=len)
+    if long == "un" + short:
+        return len(short) >= _LONG_ENOUGH_UN
     return len(short) >= _LONG_ENOUGH and any(long == prefix + short for prefix in _PREFIXES)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tracescore.errors import JudgeError
-from tracescore.judge.embedded import language
+from tracescore.judge.embedded import code, language
 from tracescore.judge.embedded.alignment import Encoder, Evidence, Terms, all_terms, gather, of_one, terms
 from tracescore.judge.embedded.answer_type import asked
+from tracescore.judge.embedded.clauses import clauses
 from tracescore.judge.embedded.coverage import coverage
 from tracescore.judge.embedded.grading import Coefficients
 from tracescore.judge.embedded.parts import whole
@@ -112,19 +113,39 @@ def supports(
     known = frozenset(w.stem for sentence in split(question) for w in words(sentence))
     bare = [bool(question) and polarity(s) is not None for s in statements]
     read = [whole(question) if alone else _rest(s) for s, alone in zip(statements, bare, strict=True)]
-    held = yield from gather(evidence, [*read, *([question] if _is_asked(question) else [])], encoder)
+    sought = [*read, *([question] if _is_asked(question) else [])]
+    held = yield from gather(evidence, sought, encoder, resolve=not compared)
     checked = yield from _Checked.of(question, evidence, held, encoder, compared=compared)
-    found = []
+    own = code.assigned(statements)
+    found: list[Support] = []
     for batch in batches(zip(statements, read, bare, strict=True), ENCODED, lambda each: len(each[1])):
         for (statement, text, alone), each in zip(batch, encoder.encode([text for _, text, _ in batch]), strict=True):
             short = not alone and len(words(text)) <= SHORT
             given = known if (compared or short) and not alone else frozenset()
             said = terms(text, each)
-            found.append(
-                checked.by_reply(statement, said) or support(said, held, given, polarity(statement) if alone else None)
-            )
+            decided = _as_code(text, said, held, own) or checked.by_reply(statement, said)
+            seen = decided or support(said, held, given, polarity(statement) if alone else None)
+            if seen.clear is None and not compared:
+                seen = yield from _by_clauses(seen, text, held, encoder)
+            found.append(seen)
             yield
     return found
+
+
+def _as_code(statement: str, said: Terms, held: Evidence, own: frozenset[str]) -> Support | None:
+    """What is seen of a line of code; None for any other statement."""
+    if not code.is_code(statement):
+        return None
+    quote = support(said, held).quote
+    return Support(clear=code.share_found(statement, held.text, own), quote=quote)
+
+
+def _by_clauses(seen: Support, statement: str, held: Evidence, encoder: Encoder) -> Steps[Support]:
+    """What is `seen` of a statement that may join clauses: contradicted where one of them is."""
+    parts = yield from all_terms(clauses(statement), encoder)
+    each = tuple(support(part, held) for part in parts)
+    wrong = [part for part in each if part.contradicted and part.clear == 0]
+    return wrong[0] if wrong else replace(seen, clauses=each)
 
 
 def _rest(statement: str) -> str:
@@ -190,7 +211,11 @@ def _only_latin(*texts: str) -> None:
 
 
 def _credit(s: Support, graded: str, coefficients: Coefficients) -> float:
-    return coefficients.grade(graded, s.features) if s.clear is None else s.clear
+    """By rule, or the grade: of all that a statement says together or, if that is more, of the worst of its clauses."""
+    if s.clear is not None:
+        return s.clear
+    by_clause = min((_credit(clause, graded, coefficients) for clause in s.clauses), default=0.0)
+    return max(by_clause, coefficients.grade(graded, s.features))
 
 
 def _best(found: Sequence[Support], coefficients: Coefficients) -> Support:
