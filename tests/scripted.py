@@ -33,6 +33,9 @@ class ScriptedSession:
         self.epoch = 3
         self._questions, self._parts, self._claims, self._verdicts = questions, parts, claims, verdicts or {}
 
+    def caveat(self, *texts: str) -> str:
+        return ""
+
     async def reverse_questions(self, answer: str, n: int) -> ReverseQuestions:
         self.asked.append(("reverse_questions", (answer, n)))
         found = _told(self._questions, "reverse_questions")

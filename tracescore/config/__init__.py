@@ -5,7 +5,9 @@ metrics and of its `stage` in the logs. Why so strict: a misspelt key that is qu
 number that is wrong.
 """
 
-from pydantic import Field
+from typing import Any
+
+from pydantic import Field, model_validator
 
 from tracescore.config.access import ListenerConfig, TlsConfig
 from tracescore.config.assembly import AssemblyConfig
@@ -15,7 +17,7 @@ from tracescore.config.custom import (
     PythonMeasureConfig,
     RubricMeasureConfig,
 )
-from tracescore.config.drift import BaselineConfig, DriftConfig, LabelsConfig
+from tracescore.config.drift import BaselineConfig, DriftConfig, LabelsConfig, suiting_embedded_judge
 from tracescore.config.embedder import (
     EmbedderConfig,
     MiniLMEmbedderConfig,
@@ -75,3 +77,15 @@ class Config(Section):
     gold: GoldConfig | None = None
     shutdown_grace: Duration = 25.0
     """Time after SIGTERM to finish what was received; orchestrators usually allow 30 s."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _suit_the_judge(cls, given: Any) -> Any:
+        """Where the embedded judge is configured, or none, what is not set of `drift` suits it."""
+        if not isinstance(given, dict):
+            return given
+        judge = given.get("judge", EmbeddedJudgeConfig())
+        is_embedded = isinstance(judge, EmbeddedJudgeConfig) or (
+            isinstance(judge, dict) and judge.get("kind", "embedded") == "embedded"
+        )
+        return {**given, "drift": suiting_embedded_judge(given.get("drift", {}))} if is_embedded else given

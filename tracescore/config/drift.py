@@ -13,6 +13,21 @@ DEFAULT_TARGETS: dict[Measure, float | dict[str, float]] = {
     "faithfulness": 0.8,
 }
 
+OF_EMBEDDED_JUDGE: dict[str, Any] = {"tolerance": 0.01, "targets": {"faithfulness": 0.7}}
+"""What suits the embedded judge: supported and unsupported answers lie half as far apart in its values as in verdicts of
+0 and 1, and its mean is 0.7 to 0.8 where 0.8 of the claims are supported (docs/embedded-judge.md)."""
+
+
+def suiting_embedded_judge(drift: object) -> object:
+    """What is given for the section `drift`, over what suits the embedded judge."""
+    if not isinstance(drift, dict) or not isinstance(drift.get("targets", {}), dict):
+        return drift
+    targets = OF_EMBEDDED_JUDGE["targets"] | drift.get("targets", {})
+    for measure, target in OF_EMBEDDED_JUDGE["targets"].items():
+        if isinstance(targets[measure], dict):
+            targets[measure] = {OTHERS: target, **targets[measure]}
+    return OF_EMBEDDED_JUDGE | drift | {"targets": targets}
+
 
 def _over_defaults(value: object) -> object:
     """The targets that are given over the default ones, of measures and of services that are not named.
@@ -93,13 +108,14 @@ class DriftConfig(Section):
     """Effective scores (see [glossary](glossary.md)) that a window needs before its gauges appear."""
     targets: Targets = Field(default=DEFAULT_TARGETS)
     """The value the mean of a measure should stay above: one number, or one by service, where `*` stands for the
-    services you do not name. A measure you do not name keeps its default; `null` removes it."""
+    services you do not name. A measure you do not name keeps its default; `null` removes it. With a judge of kind
+    `openai` the default of faithfulness is 0.8."""
     detector: bool = True
     """Whether this process watches for drops. Each replica sees only its own scores."""
     false_alarm_every: Duration = Field(default=30 * 86_400.0, ge=86_400.0)
     """The least mean time between false alarms, over all detectors together."""
     tolerance: float = Field(default=0.02, ge=0, lt=0.5)
-    """The smallest drop of a mean that tracescore reports."""
+    """The smallest drop of a mean that tracescore reports. With a judge of kind `openai` the default is 0.02."""
     reference: Literal["flat", "by_block"] = "flat"
     """`flat`: one reference for the whole day. `by_block`: one for each quarter of the day (UTC)."""
     references: References | None = None

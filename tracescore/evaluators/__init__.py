@@ -123,7 +123,11 @@ async def _tried(
     if lacks_history(interaction, evaluator.measure, reads):
         return Unscored(evaluator.measure, "needs_history", "the earlier turns of its conversation are not known")
     try:
-        return await evaluator.evaluate(interaction, session)
+        evaluation = await evaluator.evaluate(interaction, session)
+        if isinstance(evaluation, Score) and not evaluation.label:
+            texts = (interaction.question or "", interaction.answer or "", *interaction.contexts)
+            return replace(evaluation, label=session.caveat(*texts))
+        return evaluation
     except JudgeError as error:
         return Unscored(evaluator.measure, error.reason, error.detail)
     except EmbedderError as error:

@@ -135,6 +135,10 @@ class Session(Protocol):
         """The judge epoch frozen when the session was opened."""
         ...
 
+    def caveat(self, *texts: str) -> str:
+        """A label for the scores of these texts where the judge knows less of them than of others; else empty."""
+        ...
+
     async def reverse_questions(self, answer: str, n: int) -> ReverseQuestions:
         """`n` questions that `answer` answers. Sees neither question, history nor contexts."""
         ...

@@ -83,6 +83,11 @@ class OpenAISession:
         """The judge epoch frozen when the session was opened."""
         return self._epoch
 
+    def caveat(self, *texts: str) -> str:
+        """None: what a language model knows of a language cannot be told from the text."""
+        del texts
+        return ""
+
     async def reverse_questions(self, answer: str, n: int) -> ReverseQuestions:
         """Asked once per interaction, whichever measures want it."""
         self._fits(answer)

@@ -115,6 +115,7 @@ SOURCE_MEANINGS: Mapping[ContextSource, str] = {
 LABEL_MEANINGS: Mapping[str, str] = {
     "noncommittal": "the answer evades the question and scores 0",
     "blank": "the answer is blank and scores 0",
+    "language_unknown": "the judge knows digits in this language, but neither its number words nor its negations",
 }
 
 DETAIL_NAMES: Mapping[str, str] = {

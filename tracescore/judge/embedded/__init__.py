@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry
 from tracescore.config import EmbeddedJudgeConfig
 from tracescore.embedder import Embedder
 from tracescore.errors import EmbedderError, JudgeError, UsageError
+from tracescore.judge.embedded import language
 from tracescore.judge.embedded.abstention import abstention, telling
 from tracescore.judge.embedded.alignment import EncodedText
 from tracescore.judge.embedded.grading import Coefficients, load
@@ -155,6 +156,10 @@ class EmbeddedSession:
     def epoch(self) -> int:
         """The judge epoch frozen when the session was opened."""
         return self._epoch
+
+    def caveat(self, *texts: str) -> str:
+        """Where the texts are in Latin script and no language whose numbers and negations the rules know."""
+        return "language_unknown" if language.is_unknown("\n".join(texts)) else ""
 
     async def reverse_questions(self, answer: str, n: int) -> ReverseQuestions:
         """At most `n` texts for the questions that `answer` answers; fewer for a short answer."""

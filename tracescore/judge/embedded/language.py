@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from tracescore.judge.embedded import lexicon
+from tracescore.judge.embedded.terms import FUNCTION_WORDS
 
 _READ = 4_000
 """Characters of a text that are looked at."""
@@ -19,6 +20,10 @@ LANGUAGES = tuple(_MARKERS)
 ENOUGH, SHARE = 3, 0.15
 """Function words of a language that a text must hold, and their share of its words, to be said to be in it; and twice
 as many as of any other: titles and names bring in those of others."""
+
+TELLING, KNOWN = 12, 0.22
+"""Words of a text that tell its language, and the share of function words of LANGUAGES in a text that is in one: it is
+0.2 to 0.5 in 1,800 English questions with their answers, and 0.06 to 0.21 in nine other languages."""
 
 
 @lru_cache(maxsize=1024)
@@ -36,6 +41,15 @@ def language(text: str) -> str:
     hits = ((sum(found[mark] for mark in marks), code) for code, marks in _MARKERS.items())
     (most, code), (second, _), *_ = sorted(hits, reverse=True)
     return code if most >= max(ENOUGH, 2 * second, SHARE * found.total()) else ""
+
+
+@lru_cache(maxsize=1024)
+def is_unknown(text: str) -> bool:
+    """Whether a text in Latin script, long enough to tell, is in none of LANGUAGES."""
+    found = _WORD.findall(text[:_READ].lower())
+    if len(found) < TELLING or not is_latin(text) or language(text):
+        return False
+    return sum(word in FUNCTION_WORDS for word in found) < KNOWN * len(found)
 
 
 def differ(text: str, others: Iterable[str]) -> bool:
