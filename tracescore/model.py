@@ -256,8 +256,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A measured value in [0, 1], with what it is made of; `label` marks special cases (`noncommittal`,
-    `blank`, `language_unknown`).
+    """A measured value in [0, 1], with what it is made of; `label` marks special cases (`noncommittal`, `blank`).
 
     `details` holds further numbers of the measure (`strict`, `contradicted`, `factual`, `similarity`, ...). `judge` is
     what scored it where that is not the judge of its Result; `version` changes when a measure of the user's own does.

@@ -14,8 +14,8 @@ DEFAULT_TARGETS: dict[Measure, float | dict[str, float]] = {
 }
 
 OF_EMBEDDED_JUDGE: dict[str, Any] = {"tolerance": 0.01, "targets": {"faithfulness": 0.7}}
-"""What suits the embedded judge: supported and unsupported answers lie half as far apart in its values as in verdicts of
-0 and 1, and its mean is 0.7 to 0.8 where 0.8 of the claims are supported (docs/embedded-judge.md)."""
+"""What suits the embedded judge: supported and unsupported answers lie half as far apart in its values as in verdicts
+of 0 and 1, and its mean is 0.7 to 0.8 where 0.8 of the claims are supported (docs/embedded-judge.md)."""
 
 
 def suiting_embedded_judge(drift: object) -> object:

@@ -22,7 +22,7 @@ from tracescore.evaluators.custom import OwnMeasure, build_custom
 from tracescore.evaluators.eligibility import lacks_history, skip_reason
 from tracescore.evaluators.faithfulness import Faithfulness
 from tracescore.judge.operations import Judge, Session
-from tracescore.model import Clock, Evaluation, Interaction, Measure, Result, Unscored
+from tracescore.model import Clock, Evaluation, Interaction, Measure, Result, Score, Unscored
 from tracescore.runtime import gather
 
 __all__ = ["EVALUATORS", "Evaluator", "OwnMeasure", "build_evaluators", "evaluate_all", "skip_reason", "unpaid"]
@@ -123,11 +123,7 @@ async def _tried(
     if lacks_history(interaction, evaluator.measure, reads):
         return Unscored(evaluator.measure, "needs_history", "the earlier turns of its conversation are not known")
     try:
-        evaluation = await evaluator.evaluate(interaction, session)
-        if isinstance(evaluation, Score) and not evaluation.label:
-            texts = (interaction.question or "", interaction.answer or "", *interaction.contexts)
-            return replace(evaluation, label=session.caveat(*texts))
-        return evaluation
+        return _labelled(await evaluator.evaluate(interaction, session), interaction, session)
     except JudgeError as error:
         return Unscored(evaluator.measure, error.reason, error.detail)
     except EmbedderError as error:
@@ -135,6 +131,13 @@ async def _tried(
     except Exception as error:  # noqa: BLE001 - one interaction must not stop the stage
         logs.defect(_log, error, measure=evaluator.measure, trace_id=interaction.trace_id)
         return Unscored(evaluator.measure, "internal_error", type(error).__name__)
+
+
+def _labelled(evaluation: Evaluation, interaction: Interaction, session: Session) -> Evaluation:
+    if not isinstance(evaluation, Score) or evaluation.label:
+        return evaluation
+    texts = (interaction.question or "", interaction.answer or "", *interaction.contexts)
+    return replace(evaluation, label=session.caveat(*texts))
 
 
 def _mixed(evaluation: Evaluation) -> Evaluation:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from tracescore.judge.embedded import lexicon
+from tracescore.judge.embedded.clauses import has_verb
 from tracescore.judge.embedded.quantities import MONEY, dimension_of, quantities
 from tracescore.judge.embedded.questions import is_instruction
 from tracescore.judge.embedded.terms import Word, words
@@ -44,9 +45,7 @@ def _labelled(name: str) -> list[tuple[str, re.Pattern[str]]]:
     return [(label, re.compile(pattern, re.IGNORECASE)) for label, pattern in pairs]
 
 
-_KINDS = [
-    (MONEY if label == "money" else frozenset(label.split()), pattern) for label, pattern in _labelled("kinds")
-]
+_KINDS = [(MONEY if label == "money" else frozenset(label.split()), pattern) for label, pattern in _labelled("kinds")]
 _FORMS = _labelled("forms")
 _GIVEN: dict[str, list[re.Pattern[str]]] = defaultdict(list)
 for _form, _pattern in _labelled("forms_given"):
@@ -78,6 +77,7 @@ _WHICH = re.compile(
     rf"(?i)\b(?:which|what)\s+(?P<nouns>(?:(?!(?:{_AUX}|i|you|we)\b)[\w-]+\s+){{1,3}})(?:{_AUX}|i|you|we)\b"
 )
 _CAPITAL = re.compile(r"(?<=\w[\s:,] )[A-Z]\w|(?<=\w\s)[A-Z]\w|\d")
+_NOUN_PHRASE = re.compile(r"(?i)^\W*(?:the|our|your|any|der|die|das|le|la|les|el|los|il|o|de|het)\s[^\W\d]")
 _YEAR = re.compile(r"\b(?:1\d|20)\d\ds?\b")
 _REPLY = re.compile(r"(?i)^\W*(?:yes|no|yeah|yep|nope|ja|nein|doch|oui|non|sí|sim)(?!\w)")
 
@@ -92,7 +92,8 @@ def asked(question: str) -> Asked:
         announcing |= {word.start for word in words(question) if m.start("nouns") <= word.start < m.end("nouns")}
     form = next((form for form, pattern in _FORMS if pattern.search(question)), "")
     found = () if form else (kinds for kinds, pattern in _KINDS if pattern.search(question))
-    kinds = (not form and _asked_unit(question)) or next(iter(found), frozenset())
+    measured = frozenset[str]() if form else _asked_unit(question)
+    kinds = measured or next(iter(found), frozenset())
     said = frozenset(word.folded for word in words(question))
     return Asked(kinds=kinds, form=form, announcing=frozenset(announcing), said=said)
 
@@ -129,7 +130,8 @@ def _has_form(form: str, sentence: str) -> bool:
         return True
     if form == "procedure":
         return any(map(is_instruction, re.split(r"[,;:]\s*|\band\b\s*", sentence)))
-    return form in ("person", "place") and bool(_CAPITAL.search(sentence))
+    named = _CAPITAL.search(sentence) or (_NOUN_PHRASE.match(sentence) and not has_verb(sentence))
+    return form in ("person", "place") and bool(named)
 
 
 def grants(sentence: str) -> bool:

@@ -15,7 +15,9 @@ from tracescore.judge.embedded.terms import FUNCTION_WORDS
 _GRAMMAR = lexicon.words("code_words")
 _FENCE = re.compile(r"^[ \t]*(?:```|~~~)[^\n]*$", re.MULTILINE)
 _TOKEN = re.compile(r"[^\W\d]\w*|\d[\w.]*(?<!\.)")
-_ASSIGNED = re.compile(r"^\s*(?:(?:const|let|var|val|auto)\s+)?(?P<names>[^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*)\s*:?=(?![=>])")
+_ASSIGNED = re.compile(
+    r"^\s*(?:(?:const|let|var|val|auto)\s+)?(?P<names>[^\W\d]\w*(?:\s*,\s*[^\W\d]\w*)*)\s*:?=(?![=>])"
+)
 _MARKED = re.compile(r"`[^`]+`")
 
 

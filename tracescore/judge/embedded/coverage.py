@@ -23,6 +23,7 @@ from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, aske
 from tracescore.judge.embedded.clauses import has_verb
 from tracescore.judge.embedded.quantities import quantities
 from tracescore.judge.embedded.questions import is_instruction
+from tracescore.judge.embedded.sentences import rows_of_tables
 from tracescore.judge.embedded.steps import Steps
 from tracescore.judge.embedded.terms import names, words
 
@@ -49,6 +50,9 @@ NEARER = 0.1
 """What the cosine of a sentence with a part must lie above that with any other part to stand in for its alignment."""
 ALIGNED_ALONE, NEAR_ALONE = 0.3, 0.3
 """Alignment or cosine that it needs where there is one part only, so that it is not about something else."""
+
+NEAR_ACT = 0.15
+"""The cosine that a step needs for how something is done: it leaves out what is asked about, as it is of that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ def _rivals(table: NDArray[np.float64], part: int) -> NDArray[np.float64]:
 def _told(answer: Sequence[str], parts: Sequence[str], encoder: Encoder) -> Steps[list[_Told]]:
     """The sentences of the answer that say something, each followed by its clauses where it has several."""
     found: list[_Told] = []
-    held = yield from gather(answer, parts, encoder)
+    held = yield from gather([rows_of_tables(text) for text in answer], parts, encoder)
     sentences = [t for t in held.terms if not abstains(t.text) and not is_echo(t.text)]
     for k, sentence in enumerate(sentences):
         after = sentences[k + 1].text if k + 1 < len(sentences) else ""
@@ -202,7 +206,8 @@ def _score(match: _Match, others: Sequence[Asked], known: frozenset[str]) -> flo
         replied = match.told.opens and answers_yes_or_no(match.told.read) and (alone or aligned >= match.rival)
         granted = grants(match.told.read) and aligned >= max(HALFWAY if others else ALIGNED_ALONE, match.rival)
         return max(aligned, FLOOR) if replied or granted else aligned
-    elsewhere = max(match.near, match.near_rival) < NEAR_ANY and not _refers(match.told)
+    enough = NEAR_ACT if _tells_how(match) else NEAR_ANY
+    elsewhere = max(match.near, match.near_rival) < enough and not _refers(match.told)
     if elsewhere or not gives(question, match.told.read) or not _is_news(question, others, match.told.read, known):
         return min(aligned, MISSING / 2)
     alone = bool(question.wants) and all(q.wants != question.wants for q in others)
@@ -217,8 +222,15 @@ def _on_subject(match: _Match, has_others: bool) -> bool:
         return match.near >= max(NEAR_ALONE, match.near_rival)
     if has_others:
         return match.rival < HALFWAY and match.aligned >= ON_SUBJECT
+    if _tells_how(match):
+        return match.near >= NEAR_ACT
     refers = _refers(match.told)
     return match.aligned >= ALIGNED_ALONE or match.near >= NEAR_ALONE or (refers and match.told.opens)
+
+
+def _tells_how(match: _Match) -> bool:
+    """Whether the sentence is a step, and it is asked how something is done."""
+    return match.question.form == "procedure" and is_instruction(match.told.terms.text)
 
 
 def _refers(told: _Told) -> bool:

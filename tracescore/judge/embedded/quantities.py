@@ -66,6 +66,9 @@ _FRACTION = re.compile(
     rf"(?i)\b(?P<count>an?|one|two|three|four)[\s-](?P<part>{'|'.join(_FRACTIONS)})s?\b(?!\s(?:time|place|day|year|floor)\b)"
     rf"(?:\sof\san?\s{_UNIT})?"
 )
+_ONE_UNIT = re.compile(rf"(?i)\b(?:an?|une?|un[ao]|eine?[nm]?|uma?|een)\s{_UNIT}")
+_LONGEST_RATE = 16
+"""Characters in which a number stands before what it is counted by: 12 euros a month."""
 _HALF_MORE = re.compile(
     rf"(?i)\b(?:(?P<one>an?|one)\s(?P<unit1>hour|day|week|month|year|mile|litre|liter|metre|meter|kilo)"
     rf"|(?P<count>{lexicon.any_of(_SPELLED)}|\d+))\sand\sa\s(?P<part>half|quarter)\b(?:\s{_UNIT})?|\bhalf\s(?:an?\s)(?P<unit3>hour|day|year|mile|litre|liter|kilo)\b"
@@ -287,6 +290,15 @@ def _half_more(m: re.Match[str], rounded: bool) -> list[Quantity]:
     return [Quantity(frozenset({(whole + more) * factor}), dimension, m.start(), m.end(), rounded=rounded)]
 
 
+def _one_unit(m: re.Match[str], rounded: bool) -> list[Quantity]:
+    """A year, ein Jahr: never demanded, and no number where it only says per what."""
+    before = m.string[max(0, m.start() - _LONGEST_RATE) : m.start()]
+    dimension, factor = _unit_of(m["unit"])
+    if dimension not in TIME or any(c.isdigit() for c in before):
+        return []
+    return [Quantity(frozenset({factor}), dimension, m.start(), m.end(), False, rounded)]
+
+
 def _month(m: re.Match[str], rounded: bool) -> list[Quantity]:
     del rounded
     return [Quantity(frozenset({float(_MONTHS[m["month"].lower()])}), "month", m.start("month"), m.end())]
@@ -338,6 +350,7 @@ _READERS = (
     (_NUMBER, _number),
     (_WORDS, _spelled),
     (_ORDINAL, _ordinal),
+    (_ONE_UNIT, _one_unit),
     (_MONTH_ALONE, _month),
 )
 """In this order: what one has read the next does not read again."""

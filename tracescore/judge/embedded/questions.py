@@ -37,9 +37,10 @@ _WHERE = re.compile(r"(?i)^(?P<what>.+?) (?P<be>is|are) (?:located|situated|foun
 _COURTEOUS = re.compile(r"(?i)^(?:(?:please|simply|just|first|then|next|now|also|you need to)[, ]+)*")
 _SUBJECT_BE = re.compile(r"(?i)^(?P<what>.+?) (?P<be>is|are|was|were|has|have|can|will|did) (?P<rest>.+)$")
 
+_PARTICLE = "down|up|off|out|away|together|twice|it|them|him|her"
 _ACT = re.compile(
     rf"(?i)(?!(?:{lexicon.any_of(FUNCTION_WORDS)})\b)[a-z]*(?:ss|[^s\W])(?<!ed)(?<!ing)(?<!ly) "
-    r"(?:(?:it|them|him|her|down|up|off|out|away|together|twice) |(?:down |up |off |out |on |in )?(?:the|a|an|your|both|all|each|any|one|two|\d+) )"
+    rf"(?:(?:{_PARTICLE}) |(?:(?:down|up|off|out|on|in) )?(?:the|a|an|your|both|all|each|any|one|two|\d+) )"
 )
 """A word in its bare form before a thing, in a sentence without another verb: hold down both arrows."""
 _SWAP = {"you": "I", "your": "my", "yours": "mine", "yourself": "myself", "our": "your", "we": "you", "us": "you"}
@@ -92,7 +93,7 @@ def _can(m: re.Match[str]) -> str:
 
 
 def is_instruction(statement: str) -> bool:
-    """Whether `statement` tells what to do: by its first verb, or by what stands behind a first word that may be one."""
+    """Whether `statement` tells what to do: by its first verb, or by what follows a first word that may be one."""
     told = _COURTEOUS.sub("", statement)
     first = re.match(r"([A-Za-z]+)\b(?!'| (?:is|are|was|were|has|have|will|can|may)\b)", told)
     return first is not None and (first[1].lower() in IMPERATIVES or bool(_ACT.match(told) and not has_verb(told)))

@@ -11,10 +11,13 @@ from tracescore.judge.embedded.terms import words
 from tracescore.judge.sentences import MARKER, split
 
 _CITATION = re.compile(r"\s*(?:\[\^?\d{1,3}\^?\]|【[^】]{1,12}】)")
-_EMPHASIS = re.compile(r"(\*\*|__|`)(?=\S)(.+?)(?<=\S)\1|(?<![\w*])(\*)(?=[^\s*])(.+?)(?<=[^\s*])\*(?![\w*])")
+_EMPHASIS = re.compile(
+    r"(\*\*|__|`)(?=\S)(?P<strong>.+?)(?<=\S)\1|(?<![\w*])\*(?=[^\s*])(?P<weak>.+?)(?<=[^\s*])\*(?![\w*])"
+)
 _ANNOUNCED = re.compile(
-    r"(?i)^(?:(?:good|great) (?:news|question)|(?:the )?(?:short|quick) answer|answer|in short|in brief|to sum up|tl;?dr|"
-    r"kurz gesagt|antwort|en bref|réponse|en resumen|respuesta|in breve|risposta|em resumo|resposta|kortom|antwoord)"
+    r"(?i)^(?:(?:good|great) (?:news|question)|(?:the )?(?:short|quick) answer|answer|in short|in brief|to sum up|"
+    r"tl;?dr|kurz gesagt|antwort|en bref|réponse|en resumen|respuesta|in breve|risposta|em resumo|resposta|kortom|"
+    r"antwoord)"
     r"\s*[:!,–—-]\s+(?=\S)"
 )
 """What announces the rest of a sentence and says nothing."""
@@ -94,7 +97,7 @@ def plain(sentence: str) -> str:
     """A sentence without citation marks, emphasis and pictures; one that is all code stays as it is."""
     if code.is_code(sentence):
         return sentence
-    bare = _EMPHASIS.sub(lambda m: m[2] or m[4], _CITATION.sub("", sentence))
+    bare = _EMPHASIS.sub(lambda m: m["strong"] or m["weak"], _CITATION.sub("", sentence))
     return _ANNOUNCED.sub("", _PICTURE.sub("", bare).strip())
 
 

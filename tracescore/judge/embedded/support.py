@@ -18,7 +18,16 @@ from tracescore.judge.embedded import lexicon
 from tracescore.judge.embedded.alignment import FORM, Evidence, Floats, Terms, similarity
 from tracescore.judge.embedded.quantities import missing, quantities, rivals
 from tracescore.judge.embedded.sentences import key
-from tracescore.judge.embedded.terms import Word, are_opposite, forbidding, is_acronym, is_negative, names, negated, resembles
+from tracescore.judge.embedded.terms import (
+    Word,
+    are_opposite,
+    forbidding,
+    is_acronym,
+    is_negative,
+    names,
+    negated,
+    resembles,
+)
 
 WINDOW = 3
 """Sentences an answer may meet a reference with together."""
@@ -177,9 +186,7 @@ def _content(statement: Terms) -> list[int]:
     """Positions of the words that say something: beside a number with its unit, not that it is paid or taken."""
     measured = any(q.firm and q.dimension for q in quantities(statement.text))
     return [
-        i
-        for i, word in enumerate(statement.words)
-        if not (word.is_function or (measured and word.folded in _LIGHT))
+        i for i, word in enumerate(statement.words) if not (word.is_function or (measured and word.folded in _LIGHT))
     ]
 
 
