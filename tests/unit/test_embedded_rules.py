@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from tests.costs import grows_in_step
 from tracescore.judge.embedded.abstention import abstention
+from tracescore.judge.embedded.agreement import equal, missing, rivals, same
 from tracescore.judge.embedded.parts import required_parts
-from tracescore.judge.embedded.quantities import equal, missing, quantities, rivals, same
+from tracescore.judge.embedded.quantities import quantities
 from tracescore.judge.embedded.questions import pseudo_questions
 from tracescore.judge.embedded.sentences import claims, key, sentences
 from tracescore.judge.embedded.terms import is_negative, names, negated, words

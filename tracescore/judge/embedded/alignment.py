@@ -16,8 +16,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from tracescore.judge.embedded.agreement import equal
 from tracescore.judge.embedded.clauses import resolved, subject_of
-from tracescore.judge.embedded.quantities import Quantity, equal
+from tracescore.judge.embedded.quantities import Quantity
 from tracescore.judge.embedded.sentences import key, sentences
 from tracescore.judge.embedded.steps import ENCODED, READ, Steps, batches
 from tracescore.judge.embedded.terms import Word, forbidding, words

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tracescore.judge.embedded import lexicon
-from tracescore.judge.embedded.quantities import missing
+from tracescore.judge.embedded.agreement import missing
 from tracescore.judge.embedded.terms import FUNCTION_WORDS
 
 _GRAMMAR = lexicon.words("code_words")

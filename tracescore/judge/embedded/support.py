@@ -15,8 +15,9 @@ from itertools import pairwise
 import numpy as np
 
 from tracescore.judge.embedded import lexicon
+from tracescore.judge.embedded.agreement import missing, rivals
 from tracescore.judge.embedded.alignment import FORM, Evidence, Floats, Terms, similarity
-from tracescore.judge.embedded.quantities import missing, quantities, rivals
+from tracescore.judge.embedded.quantities import quantities
 from tracescore.judge.embedded.sentences import key
 from tracescore.judge.embedded.terms import (
     Word,
