@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
 from typing import Protocol, TypeVar, runtime_checkable
 
 from prometheus_client import CollectorRegistry
@@ -57,8 +58,9 @@ class LocalEncoder(Protocol):
         ...
 
 
-RULES = 3
-"""Goes up with every change of the rules or lists that moves a score: part of the fingerprint, as the coefficients."""
+RULES = (files(__package__) / "behaviour.txt").read_text(encoding="ascii").strip()
+"""The number of the rules, part of the fingerprint as the coefficients are: a hash of what the judge publishes for a
+fixed table of rows (tests/benchmarks/behaviour.py)."""
 _MOST_CLAIMS, _MOST_PARTS = 1_000, 100
 """Claims are held against every sentence of the evidence, and parts against each other as well."""
 USEFUL = 0.5
