@@ -630,6 +630,29 @@ def test_a_partial_mapping_changes_only_what_it_names(setting: str) -> None:
         assert said in (default, "missing", "union_tag_not_found"), "what has no default of its own is asked for"
 
 
+OPENAI = "judge: {kind: openai, model: m, base_url: 'http://127.0.0.1:1/v1'}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "tolerance", "faithfulness"),
+    [
+        ("", 0.01, 0.7),
+        ("judge: {kind: embedded}\n", 0.01, 0.7),
+        (OPENAI, 0.02, 0.8),
+        ("drift: {tolerance: 0.03}\n", 0.03, 0.7),
+        ("drift: {targets: {faithfulness: 0.9}}\n", 0.01, 0.9),
+        ("drift: {targets: {faithfulness: null}}\n", 0.01, None),
+        ("drift: {targets: {faithfulness: {shop: 0.9}}}\n", 0.01, {"*": 0.7, "shop": 0.9}),
+        (OPENAI + "drift: {targets: {faithfulness: {shop: 0.9}}}\n", 0.02, {"*": 0.8, "shop": 0.9}),
+    ],
+)
+def test_the_embedded_judge_brings_a_tolerance_and_a_target_that_suit_it(
+    text: str, tolerance: float, faithfulness: object
+) -> None:
+    drift = parse(text, "f.yaml").drift
+    assert (drift.tolerance, drift.targets.get("faithfulness")) == (tolerance, faithfulness)
+
+
 def test_targets_that_are_not_named_stay_and_null_takes_one_away() -> None:
     config = parse("drift: {targets: {faithfulness: 0.9, completeness: null}}\n", "f.yaml")
     assert config.drift.targets == {"answer_relevancy": 0.5, "faithfulness": 0.9}

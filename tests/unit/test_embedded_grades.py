@@ -141,6 +141,35 @@ async def test_shortening_an_answer_to_the_sentence_that_deals_with_the_question
     assert await relevance(ASKED, whole) == pytest.approx(await relevance(ASKED, TOLD), abs=1e-6)
 
 
+@pytest.mark.parametrize(
+    "padding",
+    ["Trams run along the river.", "Maps of the coast are sold at the kiosk.", "Thank you for your patience."],
+)
+async def test_an_answer_about_something_else_gains_nothing_by_further_statements(padding: str) -> None:
+    other = "Our museum shows boats from three centuries."
+    assert await relevance(ASKED, f"{other} {padding}") <= await relevance(ASKED, other) + 0.1
+
+
+@pytest.mark.parametrize(
+    ("texts", "label"),
+    [
+        (("Vad kostar medlemskapet?", "Medlemskapet kostar 450 kronor om året och kan sägas upp när du vill."), True),
+        (
+            ("Ile kosztuje bilet?", "Bilet normalny kosztuje 12 złotych i jest ważny przez 24 godziny od skasowania."),
+            True,
+        ),
+        (("What does it cost?", "It costs 450 crowns a year, and you can cancel it when you like."), False),
+        (("Le petit-déjeuner est-il inclus ?", "Oui, le petit-déjeuner est inclus dans le prix de la chambre."), False),
+        (("Wie lange?", "30 Tage."), False),
+        (("Сколько стоит билет?", "Билет стоит 12 рублей и действует 24 часа с момента первой поездки."), False),
+    ],
+)
+def test_scores_of_a_language_in_latin_script_that_the_rules_do_not_know_are_labelled_so(
+    texts: tuple[str, ...], label: bool
+) -> None:
+    assert judge().session("key").caveat(*texts) == ("language_unknown" if label else "")
+
+
 @pytest.mark.parametrize("padding", ["Great question! {}", "{} I hope this helps!", "{} The office is in Halden."])
 async def test_what_stands_around_an_answer_does_not_move_its_relevancy(padding: str) -> None:
     assert await relevance(ASKED, padding.format(TOLD)) == pytest.approx(await relevance(ASKED, TOLD), abs=1e-6)
