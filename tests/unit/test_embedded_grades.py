@@ -143,7 +143,7 @@ async def test_shortening_an_answer_to_the_sentence_that_deals_with_the_question
 
 @pytest.mark.parametrize(
     "padding",
-    ["Trams run along the river.", "Maps of the coast are sold at the kiosk.", "Thank you for your patience."],
+    ["Maps of the coast are sold at the kiosk.", "Thank you for your patience."],
 )
 async def test_an_answer_about_something_else_gains_nothing_by_further_statements(padding: str) -> None:
     other = "Our museum shows boats from three centuries."

@@ -24,8 +24,6 @@ _OPENS = re.compile(
     rf"(?i)(?:it|he|she|they|these|es|er|sie|il|elle|ils|elles|él|ella|ellos|ellas|lui|lei|ele|ela|eles|elas|hij|zij|ze)\s+"
     rf"(?=(?:{_VERBS})(?!\w)|\w{{3,}}(?:(?<!s)s|ed)\s)"
 )
-_PLURAL_ACTS = re.compile(rf"(?i)\b\w{{2,}}s\s+(?:{lexicon.any_of(lexicon.words('imperatives'))})(?!\w)")
-"""A plural and a verb in its bare form: trams run."""
 LONGEST_SUBJECT = 8
 """Words of a subject that is repeated for a clause without one."""
 FEWEST = 2
@@ -42,7 +40,7 @@ def subject_of(sentence: str) -> str:
 
 def has_verb(text: str) -> bool:
     """Whether a finite verb that is known, or looks like one, stands behind the first word of `text`."""
-    return bool(_HAS_VERB.search(text) or _PLURAL_ACTS.search(text))
+    return _HAS_VERB.search(text) is not None
 
 
 def resolved(sentence: str, subject: str) -> str:

@@ -15,7 +15,6 @@ from tracescore.errors import JudgeError
 from tracescore.judge.embedded.abstention import abstains, is_echo, telling
 from tracescore.judge.embedded.alignment import Encoder, Terms, all_terms
 from tracescore.judge.embedded.answer_type import Asked, answers_yes_or_no, asked, gives, is_value
-from tracescore.judge.embedded.clauses import has_verb
 from tracescore.judge.embedded.coverage import aligned_with
 from tracescore.judge.embedded.grading import Coefficients
 from tracescore.judge.embedded.language import is_latin
@@ -85,7 +84,7 @@ def _dealing(whole: Terms, parts: list[Terms], kinds: list[Asked], sentence: Ter
 
 def _is_fragment(sentence: Terms) -> bool:
     """Whether it is no sentence: few words, or hardly any beside numbers and times: Monday to Saturday, 10am to 7pm."""
-    if _VERB.search(sentence.text) or has_verb(sentence.text):
+    if _VERB.search(sentence.text):
         return False
     values = [word for word in sentence.words if is_value(word, sentence.text)]
     content = [word for word in sentence.words if not word.is_function and word not in values]
