@@ -239,7 +239,12 @@ REST = {name: ALL - {name} for name in DETECTORS}
         (["faithfulness"], set(), {}, "unclear"),
         (["answered"], set(), {}, "abstaining"),
         (["answered", "faithfulness"], ALL, {}, "unclear"),
-        (["completeness", "answer_relevancy"], ALL, {}, "unclear"),
+        (["completeness", "answer_relevancy"], {"faithfulness", "context_precision"}, {}, "prompting"),
+        (["completeness_multipart", "answer_relevancy"], {"faithfulness", "context_precision"}, {}, "prompting"),
+        (["completeness", "answer_relevancy"], {"faithfulness"}, {}, "unclear"),
+        (["completeness", "answer_relevancy"], {"context_precision"}, {}, "unclear"),
+        (["completeness", "answer_relevancy", "context_precision"], {"faithfulness"}, {}, "retrieval"),
+        (["completeness", "answer_relevancy", "faithfulness"], {"context_precision"}, {}, "unclear"),
         (["faithfulness"], ALL, {"judge": True}, "judge"),
         ([], {"faithfulness"}, {"gold": "unmeasured"}, "stale_context"),
         ([], set(), {"gold": "unmeasured"}, "unclear"),
@@ -256,6 +261,7 @@ def test_a_pattern_is_what_moved_and_what_provably_did_not(moved, flat, more, pa
     ("moved", "flat", "pattern"),
     [
         (["answer_relevancy"], {"completeness", "faithfulness"}, "prompting"),
+        (["answer_relevancy", "completeness"], {"faithfulness", "answered"}, "unclear"),
         (["faithfulness"], {"answer_relevancy"}, "fabrication_or_retrieval"),
     ],
 )

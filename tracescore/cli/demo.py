@@ -18,8 +18,13 @@ def demo(
     *,
     exit_after: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="Ask N questions, then end; status 1 unless bad answers score lower."),
+        typer.Option(
+            metavar="N", min=1, help="Ask N questions, then end; status 1 unless the scores tell what is bad."
+        ),
     ] = None,
+    releases: Annotated[
+        bool, typer.Option("--releases", help="Show two apps that each ship a bad release, and what is wrong with it.")
+    ] = False,
     send_to: Annotated[
         str | None,
         typer.Option(
@@ -32,17 +37,20 @@ def demo(
         sys.stderr.write("Loading the embedded judge; the first scores appear in a few seconds ...\n")
     for name in [name for name in os.environ if name.startswith("OTEL_")]:
         del os.environ[name]  # meant for other apps; the sample app's SDK reads them, some when it is imported
+    from tracescore.demo import releases as demo_releases
     from tracescore.demo import run as demo_run
 
     logs.to_stderr(logging.WARNING)
     logging.getLogger("opentelemetry").setLevel(logging.CRITICAL)  # the sample app says once what it says every time
+    if releases:
+        logging.getLogger("tracescore.drift").setLevel(logging.ERROR)  # the end says it in a line
     if send_to is not None:
-        run_async(partial(until_signal, partial(demo_run.send, _destination(send_to, exit_after))))
+        run_async(partial(until_signal, partial(demo_run.send, _destination(send_to, exit_after, releases=releases))))
         return
     failures: list[str] = []
 
     async def run(stop: anyio.Event) -> None:
-        failures.extend(await demo_run.run(stop, exit_after))
+        failures.extend(await (demo_releases if releases else demo_run).run(stop, exit_after))
 
     run_async(partial(until_signal, run))
     for failure in failures if exit_after else ():
@@ -51,9 +59,10 @@ def demo(
         raise typer.Exit(1)
 
 
-def _destination(send_to: str, exit_after: int | None) -> str:
-    if exit_after is not None:
-        raise UsageError("--send-to and --exit-after: the sample app alone scores nothing to count; use one of them")
+def _destination(send_to: str, exit_after: int | None, *, releases: bool) -> str:
+    if exit_after is not None or releases:
+        other = "--releases" if releases else "--exit-after"
+        raise UsageError(f"--send-to and {other}: the sample app alone scores nothing to count; use one of them")
     from tracescore.config.types import host_port
 
     try:

@@ -49,14 +49,18 @@ def _words(text: str) -> Counter[str]:
     return Counter(re.findall(r"[a-z0-9]+", text.lower()))
 
 
-def retrieve(question: str, documents: Sequence[Document]) -> list[tuple[Document, float]]:
-    """The passages that share most with the question, rare words counting more, best first."""
+def ranked(question: str, documents: Sequence[Document]) -> list[tuple[Document, float]]:
+    """All passages by what they share with the question, rare words counting more, the best first."""
     pages = [_words(document.text) for document in documents]
     asked = _words(question)
     rarity = {word: math.log(1 + len(pages) / (1 + sum(word in page for page in pages))) for word in asked}
     scores = [sum(rarity[word] for word in asked if word in page) for page in pages]
-    ranked = sorted(zip(documents, scores, strict=True), key=lambda pair: -pair[1])
-    return ranked[:PASSAGES]
+    return sorted(zip(documents, scores, strict=True), key=lambda pair: -pair[1])
+
+
+def retrieve(question: str, documents: Sequence[Document]) -> list[tuple[Document, float]]:
+    """The passages that an answer is made of."""
+    return ranked(question, documents)[:PASSAGES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,12 @@ class SampleApp:
     """
 
     def __init__(self, endpoint: str, clock: Clock) -> None:
-        delivery = _Delivery(endpoint)
+        delivery = Delivery(endpoint)
         self._clock = clock
         self._step = 0
         self._built: OrderedDict[str, AnswerKind] = OrderedDict()
         self._providers = {
-            (service.name, release): _provider(service, release, delivery)
+            (service.name, release): provider_of(service, release, delivery)
             for service in SERVICES.values()
             for release in service.releases
         }
@@ -103,7 +107,9 @@ class SampleApp:
             service = SERVICES[question.service]
             release = service.releases[self._step // BLOCK % len(service.releases)]
             tracer = self._providers[service.name, release].get_tracer("sample-rag-app", release)
-            self._remember(_answer(tracer, service, question, question.answers[kind], self._clock()), kind)
+            found = retrieve(question.text, service.documents)
+            answer = question.answers[kind]
+            self._remember(report_answer(tracer, service.route, question.text, found, answer, self._clock()), kind)
             self._step += 1
 
     async def run(self, at_once: int = 20, pause: float = 2.0, *, total: int | None = None) -> None:
@@ -124,7 +130,7 @@ class SampleApp:
             self._built.popitem(last=False)
 
 
-class _Delivery:
+class Delivery:
     """Whether spans get to `endpoint`; says once that they do not, and once that they do again."""
 
     def __init__(self, endpoint: str) -> None:
@@ -133,6 +139,7 @@ class _Delivery:
         self._lock = threading.Lock()
 
     def note(self, well: bool) -> None:
+        """One batch got there, or did not."""
         with self._lock:
             if well == self._well:
                 return
@@ -147,7 +154,7 @@ class _Delivery:
 class _Exporter(OTLPSpanExporter):
     """The SDK's, on a plain connection, which tells `delivery` how each batch went."""
 
-    def __init__(self, delivery: _Delivery) -> None:
+    def __init__(self, delivery: Delivery) -> None:
         # A proxy that the environment names cannot reach this machine's loopback.
         direct = (("grpc.enable_http_proxy", 0),)
         super().__init__(endpoint=delivery.endpoint, insecure=True, timeout=5, channel_options=direct)  # type: ignore[arg-type]
@@ -159,7 +166,8 @@ class _Exporter(OTLPSpanExporter):
         return result
 
 
-def _provider(service: DemoService, release: str, delivery: _Delivery) -> TracerProvider:
+def provider_of(service: DemoService, release: str, delivery: Delivery) -> TracerProvider:
+    """The SDK of a service's release, which sends its spans in batches; to be shut down."""
     # Resource() rather than Resource.create(), and a sampler of our own: the environment must not change the demo.
     resource = Resource(
         {"service.name": service.name, "service.version": release, "deployment.environment.name": "demo"}
@@ -169,17 +177,21 @@ def _provider(service: DemoService, release: str, delivery: _Delivery) -> Tracer
     return provider
 
 
-def _answer(tracer: Tracer, service: DemoService, question: DemoQuestion, answer: str, now: float) -> str:
-    """Reports one question as answered now; returns the trace id."""
+def report_answer(
+    tracer: Tracer,
+    route: str,
+    question: str,
+    found: Sequence[tuple[Document, float]],
+    answer: str,
+    now: float,
+) -> str:
+    """Reports a question as answered `now` (Unix seconds) from the passages `found`; returns the trace id."""
     moments = _Moments.ending(now, answer)
-    found = retrieve(question.text, service.documents)
-    request = tracer.start_span(
-        f"POST {service.route}", Context(), SpanKind.SERVER, _http(service.route), start_time=moments.start
-    )
-    chain = _child(tracer, request, "answer_question", moments.start, _texts("CHAIN", question.text, answer))
-    retriever = _child(tracer, chain, "retrieve", moments.start, _passages(question.text, found))
+    request = tracer.start_span(f"POST {route}", Context(), SpanKind.SERVER, _http(route), start_time=moments.start)
+    chain = _child(tracer, request, "answer_question", moments.start, _texts("CHAIN", question, answer))
+    retriever = _child(tracer, chain, "retrieve", moments.start, _passages(question, found))
     retriever.end(moments.retrieved)
-    model = _child(tracer, chain, "generate", moments.retrieved, _generation(question.text, found, answer))
+    model = _child(tracer, chain, "generate", moments.retrieved, _generation(question, found, answer))
     for span in (model, chain, request):
         span.set_status(StatusCode.OK)
         span.end(moments.end)

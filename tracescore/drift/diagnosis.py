@@ -30,7 +30,7 @@ GoldCause = Literal["stale_context", "retriever_misses", "truncation", "unclear"
 ADVICE: Mapping[Pattern, str] = {
     "none": "tracescore sees no change.",
     "judge": "The judge scores the anchors lower than before: check its model, prompts and provider, not the app.",
-    "prompting": "Answers miss the question, but are complete and faithful: check the prompt.",
+    "prompting": "Answers miss the question, but keep to passages that are right: check the prompt.",
     "truncation": "Answers are to the point but leave parts out: check output limits, and prompts that stop early.",
     "retrieval": "Passages that a right answer needs rank lower or are lost: check the retriever and its index.",
     "fabrication": "Answers claim what their passages do not say, and retrieval is as before: check the model.",
@@ -105,14 +105,20 @@ class _Rule(NamedTuple):
 
 
 _CONTEXT: frozenset[Name] = frozenset(("context_precision",))
-_RULES: Mapping[Pattern, _Rule] = {
-    "retrieval": _Rule(_ALL | {"completeness_multipart"}, frozenset(), needs=_CONTEXT),
-    "prompting": _Rule(frozenset(("answer_relevancy",)), _ALL - {"answer_relevancy", "answered"}),
-    "truncation": _Rule(frozenset(("completeness", "completeness_multipart")), frozenset(("answer_relevancy",))),
-    "fabrication": _Rule(frozenset(("faithfulness",)), _CONTEXT | {"answer_relevancy"}, watches=_CONTEXT),
-    "fabrication_or_retrieval": _Rule(frozenset(("faithfulness",)), frozenset(("answer_relevancy",))),
-    "abstaining": _Rule(frozenset(("answered",)), frozenset()),
-}
+_RELEVANCY: frozenset[Name] = frozenset(("answer_relevancy",))
+_COMPLETE: frozenset[Name] = frozenset(("completeness", "completeness_multipart"))
+_FAITHFUL: frozenset[Name] = frozenset(("faithfulness",))
+_RULES: tuple[tuple[Pattern, _Rule], ...] = (
+    ("retrieval", _Rule(_ALL | _COMPLETE, frozenset(), needs=_CONTEXT)),
+    ("prompting", _Rule(_RELEVANCY, _ALL - {"answer_relevancy", "answered"})),
+    # An answer to another question leaves out all parts of this one: that its passages were right, retrieval must show.
+    ("prompting", _Rule(_RELEVANCY | _COMPLETE, _CONTEXT | _FAITHFUL, needs=_RELEVANCY, watches=_CONTEXT)),
+    ("truncation", _Rule(_COMPLETE, _RELEVANCY)),
+    ("fabrication", _Rule(_FAITHFUL, _CONTEXT | _RELEVANCY, watches=_CONTEXT)),
+    ("fabrication_or_retrieval", _Rule(_FAITHFUL, _RELEVANCY)),
+    ("abstaining", _Rule(frozenset(("answered",)), frozenset())),
+)
+"""The first that fits is the pattern."""
 
 
 def diagnose(
@@ -135,7 +141,7 @@ def diagnose(
     if not moved:
         return "none"
     known = set(watched)
-    for pattern, rule in _RULES.items():
+    for pattern, rule in _RULES:
         fits = rule.needs <= set(moved) <= rule.moved and rule.watches <= known
         if fits and rule.flat & known <= set(flat):
             return pattern

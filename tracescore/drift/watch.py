@@ -122,16 +122,18 @@ class DriftWatch(Continuing):
                 if self.anchors is not None:
                     self.anchors.request_pass(onset)
                 if told is None and detector.evidence >= limit:
-                    told = self._announce(population, kind, onset)
+                    told = ReportedDrop(self._clock(), onset)
             told = told and gone_on(told, detector, limit)
             if told is not None:
                 self._detected[population, kind] = told
+        for new in self._detected:
+            if new not in before:  # told of when all are known: the pattern is that of all together
+                self._announce(*new)
 
-    def _announce(self, population: Population, kind: DetectorKind, onset: float) -> ReportedDrop:
-        told = self._detected[population, kind] = ReportedDrop(self._clock(), onset)
+    def _announce(self, population: Population, kind: DetectorKind) -> None:
+        onset = self._detected[population, kind].onset
         drop, pattern = self._drop(population, kind), self.pattern(population, self.verdict(population))
         _log.warning("event=change_detected %s", words.report(population, kind, onset, drop, ADVICE[pattern]))
-        return told
 
     def _drop(self, population: Population, kind: DetectorKind) -> words.SeenDrop | None:
         """Of what is suspected or was reported, or else of the last seven days."""
