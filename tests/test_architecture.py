@@ -47,7 +47,7 @@ STAGES: dict[str, set[str]] = {
     "web": {"__init__", "calibration", "drift", "exporters", "gold", "pipeline", "spool"},
     "scoring": {"datasets", "evaluators", "judge", "pipeline", "redaction"},
     "testing": {"scoring"},
-    "demo": {"service"},
+    "demo": {"service", "drift"},
 }
 """What stages, and the places where they meet, import beside the ground; the service and the command line may any."""
 

@@ -123,12 +123,10 @@ class DriftWatch(Continuing):
                     self.anchors.request_pass(onset)
                 if told is None and detector.evidence >= limit:
                     told = ReportedDrop(self._clock(), onset)
-            told = told and gone_on(told, detector, limit)
-            if told is not None:
+            if told is not None and (told := gone_on(told, detector, limit)) is not None:
                 self._detected[population, kind] = told
-        for new in self._detected:
-            if new not in before:  # told of when all are known: the pattern is that of all together
-                self._announce(*new)
+        for new in [key for key in self._detected if key not in before]:  # of all together: the pattern needs them
+            self._announce(*new)
 
     def _announce(self, population: Population, kind: DetectorKind) -> None:
         onset = self._detected[population, kind].onset
