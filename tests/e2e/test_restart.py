@@ -183,6 +183,7 @@ def test_the_judge_epoch_goes_on_and_steps_when_the_prompts_or_parameters_change
 
     with serving(tmp_path, config) as service:
         assert epoch(service) == ("0", MODEL)
+        assert service.terminate() == 0
     judge.script = by("another")
     with serving(tmp_path, config) as service:
         assert epoch(service) == ("0", MODEL), "one answer by another model is not yet a change"
