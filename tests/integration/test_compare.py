@@ -61,6 +61,8 @@ def line(metric: str, labels: dict[str, str], value: float, at: int) -> str:
 
 def recorded() -> Iterator[str]:
     """The text of OpenMetrics with all that the rules had recorded."""
+    now = int(time.time())  # the module may have been read many minutes ago
+    later = now // 3_600 - LAST
     of_hours = ("1.0", "a", OLD), ("2.0", "a", NEW), ("1.0", "older", MOVED)
     for metric, chosen in ((HOUR, lambda hour: hour < LAST), (RUNNING_HOUR, lambda hour: hour == LAST)):
         yield f"# TYPE {metric} gauge"
@@ -68,19 +70,21 @@ def recorded() -> Iterator[str]:
             for name in WeightedSums._fields:
                 labels = SCORED | {"service_version": release, "fingerprint": fingerprint, "sum": name}
                 told = {
-                    min(NOW, (hour + 1) * 3_600): getattr(each, name) for hour, each in hours.items() if chosen(hour)
+                    min(now, (hour + later + 1) * 3_600): getattr(each, name)
+                    for hour, each in hours.items()
+                    if chosen(hour)
                 }
                 yield from (line(metric, labels, value, at) for at, value in told.items())
     for metric, value in ((MEAN, 0.7), (LOWER, 0.6), (UPPER, 0.8), (COUNT, 90)):
         yield f"# TYPE {metric} gauge"
         for release in ("1.0", "2.0"):
             labels = SCORED | {"service_version": release, "fingerprint": "a", "traffic": "adjacent"}
-            yield line(metric, labels, value, NOW)
+            yield line(metric, labels, value, now)
     for name, value in (("mean", -0.3), ("lower", -0.4), ("upper", -0.2)):
         yield f"# TYPE {CHANGE}:{name} gauge"
-        yield line(f"{CHANGE}:{name}", SCORED | RELEASES | {"traffic": "side_by_side"}, value, NOW)
+        yield line(f"{CHANGE}:{name}", SCORED | RELEASES | {"traffic": "side_by_side"}, value, now)
     yield f"# TYPE {PAIR} gauge"
-    yield line(PAIR, SHOP | RELEASES, 1, NOW)
+    yield line(PAIR, SHOP | RELEASES, 1, now)
     yield "# EOF\n"
 
 
