@@ -36,8 +36,7 @@ from tracescore.net.listener import address_of, bind, serving
 
 pytestmark = [pytest.mark.server, pytest.mark.timeout(120)]
 
-NOW = int(time.time())
-LAST = NOW // 3_600
+LAST = int(time.time()) // 3_600
 SHOP = {"job": "tracescore", "service_name": "shop", "deployment_environment": "prod"}
 SCORED = SHOP | {"judge": "gpt", "measure": "completeness"}
 RELEASES = {"service_version": "2.0", "before": "1.0"}
@@ -169,7 +168,7 @@ def test_every_panel_of_the_releases_has_data(server: PrometheusServer) -> None:
             expression = target["expr"]
             for name, value in chosen.items():
                 expression = expression.replace(name, value)
-            found = {sample.value for sample in server.query(expression, NOW)}
+            found = {sample.value for sample in server.query(expression, int(time.time()))}
             assert len(found) == 1, (panel["title"], expression, found)
             (sample,) = found
             assert not math.isnan(sample), panel["title"]
