@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from tracescore.datasets.case import Case
-from tracescore.datasets.keys import taken
+from tracescore.datasets.keys import IDEAL, PATHS, taken
 from tracescore.datasets.rows import case_of, read_rows, rows_of
 from tracescore.errors import MissingExtra, UsageError
 from tracescore.gold.items import load
@@ -21,6 +23,16 @@ Q, A, P, R = "How long?", "30 days.", ["Within 30 days.", "Or; never."], "Thirty
 HISTORY = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello!"}]
 MESSAGES = [{"role": "system", "content": "Be kind."}, *HISTORY, {"role": "user", "content": Q}]
 OF_RAGAS = [{"type": "human", "content": Q}, {"type": "ai", "content": A}]
+CALLED = [
+    {"role": "user", "content": Q},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "1"}]},
+    {"role": "tool", "content": "found"},
+]
+DUMPED = [
+    {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", name], "kwargs": {"content": text}}
+    for name, text in (("SystemMessage", "Be kind."), ("HumanMessage", Q), ("AIMessage", A))
+]
+"""As LangChain dumps messages."""
 OWN = {"question": Q, "answer": A, "contexts": P, "reference": R}
 RAGAS = {"user_input": Q, "response": A, "retrieved_contexts": P, "reference": R}
 
@@ -51,6 +63,25 @@ ROWS: dict[str, dict[str, Any]] = {
         "item": {"question": Q, "contexts": P, "ground_truth": R},
         "sample": {"output_text": A},
     },
+    "deepeval in camel case": {"input": Q, "actualOutput": A, "retrievalContext": P, "expectedOutput": R},
+    "ragas before 0.1": {"question": Q, "answer": A, "contexts": P, "ground_truths": [R]},
+    "an item of langfuse": {
+        "input": {"question": Q},
+        "output": {"answer": A, "documents": P},
+        "expectedOutput": {"answer": R},
+    },
+    "braintrust": {"input": {"query": Q}, "output": A, "expected": R, "contexts": P},
+    "llamaindex": {"query": Q, "response": A, "contexts": P, "reference_answer": R},
+    "contexts as json": OWN | {"contexts": json.dumps(P)},
+    "contexts as python prints them": OWN | {"contexts": repr(P)},
+    "contexts as numpy prints them": OWN | {"contexts": str(np.array(P, dtype=object))},
+    "contexts as numpy prints them on lines": OWN | {"contexts": "[" + "\n ".join(map(repr, P)) + "]"},
+    "objects as json": {
+        "inputs": json.dumps({"question": Q}),
+        "outputs": json.dumps({"answer": A, "contexts": P}),
+        "reference_outputs": json.dumps({"answer": R}),
+    },
+    "documents as json": OWN | {"contexts": json.dumps([{"page_content": text, "metadata": {}} for text in P])},
 }
 
 
@@ -60,7 +91,8 @@ def core(case: Case) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_the_keys_of_every_tool_say_the_same(row: dict[str, Any]) -> None:
-    assert core(case_of(row)) == (Q, A, P, R)
+    (read,) = rows_of([row])
+    assert core(read.case) == (Q, A, P, R)
 
 
 def test_the_ideal_passages_are_not_taken_for_those_retrieved() -> None:
@@ -68,9 +100,15 @@ def test_the_ideal_passages_are_not_taken_for_those_retrieved() -> None:
     case = case_of(row)
     assert (case.contexts, case.metadata) == ((), {"context": ["ideal"]})
     assert taken([row]) == (
-        "keys: question from input (DeepEval, OpenAI evals), answer from actual_output (DeepEval); "
+        "keys: question from input (DeepEval, OpenAI, Phoenix, Langfuse, Braintrust), "
+        "answer from actual_output (DeepEval); "
         "context: the ideal passages, not those retrieved, are left out"
     )
+
+
+def test_every_key_stands_in_the_docs() -> None:
+    page = Path("docs/python.md").read_text()
+    assert [path for path in (*PATHS, *IDEAL) if f"`{path}`" not in page] == []
 
 
 def test_tracescore_is_silent_about_its_own_keys() -> None:
@@ -85,6 +123,13 @@ def test_tracescore_is_silent_about_its_own_keys() -> None:
         ({"user_input": OF_RAGAS, "response": "Another."}, (Q, "Another.", [], None)),
         ({"input": [{"role": "assistant", "content": "Hi"}]}, (None, None, [], None)),
         ({"question": None, "user_input": Q}, (Q, None, [], None)),
+        ({"messages": [*MESSAGES, {"role": "assistant", "content": A}]}, (Q, A, HISTORY, None)),
+        ({"turns": [{"role": "user", "content": Q}, {"role": "assistant", "content": A}]}, (Q, A, [], None)),
+        ({"inputs": {"messages": [MESSAGES]}, "outputs": {"output": A}}, (Q, A, HISTORY, None)),
+        ({"messages": [{"role": "user", "content": [{"type": "text", "text": Q}]}]}, (Q, None, [], None)),
+        ({"messages": CALLED, "answer": A}, (Q, A, [], None)),
+        ({"messages": DUMPED}, (Q, A, [], None)),
+        ({"messages": [{"type": "human", "data": {"content": Q}}]}, (Q, None, [], None)),
     ],
 )
 def test_a_question_given_as_messages_is_split(row: dict[str, Any], expected: tuple[Any, ...]) -> None:
@@ -103,12 +148,47 @@ def test_a_question_given_as_messages_is_split(row: dict[str, Any], expected: tu
         ({"question": Q, "contexts": [1]}, "contexts: a list of texts expected; got int in it"),
         ({"question": Q, "history": [{"role": "system", "content": "x"}]}, "history: turns of {role"),
         ({"input": ["Hello"]}, "history: turns of {role"),
+        (
+            {"input": Q, "output": A, "reference": R},
+            "beside input and output it may be the right answer or, of Phoenix",
+        ),
+        ({"question": Q, "answer": {"text": A}}, "answer: text expected; got an object with text"),
+        ({"question": Q, "contexts": {"0": "a"}}, "contexts: text expected; got an object with 0"),
+        ({"input": {"prompt": Q}, "output": A}, "input: text expected; got an object with prompt"),
     ],
 )
 def test_what_is_not_meant_is_not_guessed(row: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as refused:
         case_of(row)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        (str(np.array(["x" * 9] * 2000, dtype=object)), "a list that numpy cut short with '...'"),
+        ("[Document(page_content='a', metadata={})]", "a list that was printed and cannot be read back"),
+        ("[{'page_content': 'a'} {'page_content': 'b'}]", "a list that was printed and cannot be read back"),
+    ],
+)
+def test_a_printed_list_that_is_lost_is_no_passage(tmp_path: Path, printed: str, said: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(said)):
+        rows_of([OWN | {"contexts": printed}])
+    (tmp_path / "a.jsonl").write_text(json.dumps(OWN) + "\n" + json.dumps(OWN | {"contexts": printed}))
+    refused: list[UsageError] = []
+    assert len(read_rows(tmp_path / "a.jsonl", refused.append)) == 1
+    assert said in str(refused[0])
+
+
+@pytest.mark.parametrize("text", ["[1] See the handbook [2].", "[Terms] 30 days.", "{a: 1} is a set"])
+def test_a_passage_in_brackets_is_a_passage(text: str) -> None:
+    (row,) = rows_of([OWN | {"contexts": text}])
+    assert row.case.contexts == (text,)
+
+
+def test_an_answer_that_is_json_stays_one() -> None:
+    (row,) = rows_of([{"input": Q, "output": '{"days": 30}'}])
+    assert row.case.answer == '{"days": 30}'
 
 
 @pytest.mark.parametrize("key", ["question_id", "user_id", "answered", "answer_date", "reference_id", "response_time"])
@@ -182,6 +262,14 @@ def test_the_outputs_of_an_example_of_langsmith_are_the_reference_of_a_gold_set(
         ("a.csv", b"question;answer\n", "no row has a question; "),
         ("a.csv", "question;answer\nWo?;M\u00fcnchen\n".encode("cp1252"), "is not UTF-8 text, from line 2; save it as"),
         ("a.parquet", b"PAR1", "a.parquet: is not Parquet: "),
+        ("a.csv", "question;answer\nWo?;M\u00fcnchen\n".encode("utf-16-le"), "holds NUL bytes, as UTF-16 without"),
+        ("a.csv", b"PK\x03\x04\x14\x00", "a.csv: is a spreadsheet or a zip file; save it as CSV"),
+        ("a.jsonl", b"\x1f\x8b\x08\x00", "a.jsonl: is compressed; unpack it first"),
+        (
+            "a.jsonl",
+            b'{"question": "Wo?", "completion": "Hier."}',
+            "a.jsonl: no row has an answer; answer, response (RA",
+        ),
     ],
 )
 def test_a_file_that_is_another_one_is_refused_in_one_line(
@@ -228,6 +316,10 @@ IN_MEMORY = {
     "pandas": pd.DataFrame([RAGAS]),
     "arrays of pandas": pd.read_parquet(PARQUET),
     "a data set": Dataset(),
+    "a row": RAGAS,
+    "a list per column": {key: [value] for key, value in RAGAS.items()},
+    "a series of rows": pd.Series([RAGAS]),
+    "printed columns of pandas": pd.read_csv(io.StringIO(as_csv(",", repr))),
 }
 
 
@@ -257,6 +349,8 @@ def test_what_a_frame_lacks_is_nothing_rather_than_a_number() -> None:
         ({"train": [], "test": []}, "got a mapping of train, test; choose one"),
         ([{"question": Q}, {"question": 5}], "row 2: question: text expected; got int"),
         ([], "no row has a question"),
+        (pd.Series([Q]), "row 1: an object with question and answer expected; got str"),
+        (pd.DataFrame([[Q, A, "B"]], columns=["question", "answer", "answer"]), "answer: two columns of that name"),
     ],
 )
 def test_what_holds_no_rows_is_refused(given: object, said: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,10 +11,13 @@ from tracescore.model import Interaction, Message, State
 
 _PASSAGE = ("page_content", "content", "text")
 """Where a document holds its text, when a passage is one."""
-_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant"}
-"""The roles of OpenAI and the types of LangChain, which RAGAS uses."""
-_SILENT = frozenset({"system", "developer", "tool", "function"})
+_ROLES = {"user": "user", "human": "user", "HumanMessage": "user"}
+_ROLES |= {"assistant": "assistant", "ai": "assistant", "AIMessage": "assistant", "model": "assistant"}
+"""The roles of OpenAI and of Gemini, and the types and classes of LangChain, which RAGAS uses."""
+_SILENT = frozenset({"system", "developer", "tool", "function", "SystemMessage", "ToolMessage", "FunctionMessage"})
 """Roles of messages that are neither question nor answer."""
+_TEXTS = frozenset({"text", "input_text", "output_text"})
+"""The parts of a message's content that are text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +89,39 @@ def _turns(given: Any) -> tuple[dict[str, str], ...]:
 
 
 def _turn(given: Any) -> dict[str, str]:
-    role = _ROLES.get(str(given.get("role"))) if isinstance(given, Mapping) else None
-    text = given.get("content", given.get("text")) if isinstance(given, Mapping) else None
-    if role is None or not isinstance(text, str):
+    role, text = _message(given)
+    if role not in _ROLES or text is None:
         raise UsageError("history: turns of {role: user|assistant, content: text} expected")
-    return {"role": role, "content": text}
+    return {"role": _ROLES[role], "content": text}
 
 
-def conversation(messages: Iterable[Any]) -> tuple[str | None, list[dict[str, str]], str | None]:
+def _message(given: Any) -> tuple[str, str | None]:
+    """Role and text of a message: OpenAI's, or LangChain's as it is dumped; "" and None for what there is not."""
+    if not isinstance(given, Mapping):
+        return "", None
+    held = next((given[key] for key in ("kwargs", "data") if isinstance(given.get(key), Mapping)), given)
+    named = given["id"][-1] if isinstance(given.get("id"), list) and given["id"] else None
+    role = given.get("role") or named or given.get("type")
+    content = held.get("content", held.get("text"))
+    if isinstance(content, list):
+        parts = [each for each in content if isinstance(each, Mapping) and each.get("type") in _TEXTS]
+        content = "\n".join(str(each.get("text", "")) for each in parts) or None
+    return str(role), content if isinstance(content, str) else None
+
+
+def conversation(messages: Sequence[Any]) -> tuple[str | None, list[dict[str, str]], str | None]:
     """A question that is given as messages: the last of the user, the turns before it, and the answer behind it.
 
-    UsageError for what is no message. Roles other than user and assistant (`system`, `tool`) are passed over.
+    UsageError for what is no message. Other roles (`system`, `tool`) and calls of tools are passed over.
     """
-    turns: list[dict[str, str]] = []
-    for message in messages:
-        role = message.get("role", message.get("type")) if isinstance(message, Mapping) else None
-        if role not in _SILENT:
-            turns.append(_turn({**message, "role": role} if isinstance(message, Mapping) else message))
+    if len(messages) == 1 and isinstance(messages[0], list):  # the batch of one that LangSmith records
+        messages = messages[0]
+    turns = [_turn(each) for each in messages if not _is_silent(*_message(each))]
     last = next((at for at in reversed(range(len(turns))) if turns[at]["role"] == "user"), None)
     if last is None:
         return None, [], None
     return turns[last]["content"], turns[:last], turns[-1]["content"] if last + 1 < len(turns) else None
+
+
+def _is_silent(role: str, text: str | None) -> bool:
+    return role in _SILENT or (text is None and _ROLES.get(role) == "assistant")

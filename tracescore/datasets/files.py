@@ -5,16 +5,16 @@ JSONL, JSON (a list of rows, an object that holds one, or a column each), CSV (c
 
 from __future__ import annotations
 
-import ast
 import codecs
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tracescore.datasets.keys import LISTS, OBJECTS, find
+from tracescore.datasets.keys import LISTS, find
+from tracescore.datasets.printed import unprinted
 from tracescore.errors import MissingExtra, UsageError
 
 Row = tuple[int, object]
@@ -22,12 +22,35 @@ Row = tuple[int, object]
 Problems = list[tuple[int, str]]
 """What is wrong, by line."""
 
+_NOTHING = frozenset({"nan", "NaN", "<NA>", "NaT"})
+"""Cells that pandas and numpy write where there is nothing."""
 SUFFIXES = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet")
+
+
+_OTHER = {
+    b"PK\x03\x04": "is a spreadsheet or a zip file; save it as CSV (a spreadsheet: 'CSV UTF-8')",
+    b"\x1f\x8b": "is compressed; unpack it first: gunzip FILE",
+    b"PAR1": "is Parquet; give it the ending .parquet",
+    b"ARROW1": "is an Arrow file; save it as Parquet",
+    b"SQLite format 3": "is a SQLite database; export the table as CSV or JSON lines",
+}
+"""How files begin that hold rows in a format which is not read, and what to do with each."""
 
 
 def read(content: bytes, suffix: str, problems: Problems) -> Iterator[Row]:
     """The rows of a file with that ending; one that is not of `SUFFIXES` is read as JSONL. MissingExtra, UsageError."""
-    suffix = suffix.lower()
+    return _unprinted(_rows(content, suffix.lower(), problems), problems)
+
+
+def _unprinted(rows: Iterator[Row], problems: Problems) -> Iterator[Row]:
+    for number, row in rows:
+        try:
+            yield number, unprinted(row) if isinstance(row, Mapping) else row
+        except UsageError as error:
+            problems.append((number, str(error)))
+
+
+def _rows(content: bytes, suffix: str, problems: Problems) -> Iterator[Row]:
     if suffix == ".parquet":
         return _parquet_rows(content)
     text = text_of(content)
@@ -46,7 +69,12 @@ def content_of(file: Path) -> bytes:
 
 def text_of(content: bytes) -> str:
     """UTF-8, or UTF-16 with its byte order mark; UsageError for anything else: which it is would be a guess."""
+    for begins, said in _OTHER.items():
+        if content.startswith(begins):
+            raise UsageError(said)
     wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    if b"\0" in content and not wide:
+        raise UsageError("holds NUL bytes, as UTF-16 without its mark does; save it as UTF-8")
     try:
         return content.decode("utf-16" if wide else "utf-8-sig")
     except UnicodeDecodeError as error:
@@ -100,19 +128,22 @@ def _document_rows(text: str, problems: Problems) -> Iterator[Row]:
         problems.append((1, "is not JSON: nested too deep"))
         return
     problems += [(1, f"{name}: set twice in one item") for name in twice]
-    rows = _rows_within(found)
+    rows = rows_within(found)
     if rows is None:
         problems.append((1, "a list of rows expected, or an object that holds one"))
     yield from enumerate(rows or (), start=1)
 
 
-def _rows_within(found: Any) -> Sequence[Any] | None:
+def rows_within(found: Any) -> Sequence[Any] | None:
+    """A list of rows, an object that is one or holds a list of them, or a list per column; None for anything else."""
     if isinstance(found, list):
         return found
-    if not isinstance(found, dict):
+    if not isinstance(found, Mapping):
         return None
     question = find(found, "question")
-    if question is not None and isinstance(question.value, str):
+    if question is not None and (
+        isinstance(question.value, str) or question.key.path in LISTS or "." in question.key.path
+    ):
         return [found]
     columns = [list(column.values()) if isinstance(column, dict) else column for column in found.values()]
     lists = [column for column in columns if isinstance(column, list)]
@@ -161,17 +192,9 @@ def repeated(names: list[str]) -> list[str]:
 
 
 def _cell(name: str, cell: str) -> object:
-    if not cell.strip():
+    if not cell.strip() or cell.strip() in _NOTHING:
         return None
-    begins = cell.lstrip()[0]
-    if (begins == "[" and name in LISTS) or (begins == "{" and name in OBJECTS):
-        readers: tuple[Callable[[str], object], ...] = (json.loads, ast.literal_eval)  # pandas writes a list as Python
-        for reads in readers:
-            try:
-                return reads(cell.strip())
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
-    return [tag.strip() for tag in cell.split(";")] if name == "tags" else cell
+    return [tag.strip() for tag in cell.split(";")] if name == "tags" and cell.lstrip()[0] != "[" else cell
 
 
 # ---------------------------------------------------------------- Parquet

@@ -6,7 +6,8 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-_OWN, _RAGAS, _DEEPEVAL, LANGSMITH, _OPENAI = "tracescore", "RAGAS", "DeepEval", "LangSmith", "OpenAI evals"
+_OWN, _RAGAS, _DEEPEVAL, LANGSMITH, _OPENAI = "tracescore", "RAGAS", "DeepEval", "LangSmith", "OpenAI"
+_LLAMAINDEX, _STORES = "LlamaIndex", "Phoenix, Langfuse, Braintrust"
 
 
 class Key(NamedTuple):
@@ -30,39 +31,61 @@ KEYS: Mapping[str, tuple[Key, ...]] = {
     "question": (
         Key("question", _OWN),
         Key("user_input", _RAGAS),
-        Key("input", f"{_DEEPEVAL}, {_OPENAI}"),
+        Key("input", f"{_DEEPEVAL}, {_OPENAI}, {_STORES}"),
+        Key("query", _LLAMAINDEX),
         Key("inputs.question", LANGSMITH),
         Key("inputs.input", LANGSMITH),
         Key("inputs.query", LANGSMITH),
         Key("inputs.messages", LANGSMITH),
+        Key("input.question", _STORES),
+        Key("input.query", _STORES),
+        Key("input.input", _STORES),
+        Key("input.messages", _STORES),
         Key("item.question", _OPENAI),
         Key("item.input", _OPENAI),
+        Key("messages", _OPENAI),
+        Key("turns", _DEEPEVAL),
     ),
     "answer": (
         Key("answer", _OWN),
-        Key("response", _RAGAS),
+        Key("response", f"{_RAGAS}, {_LLAMAINDEX}"),
         Key("actual_output", _DEEPEVAL),
+        Key("actualOutput", _DEEPEVAL),
+        Key("output", f"{_STORES}, TruLens"),
         Key("outputs.answer", LANGSMITH),
         Key("outputs.output", LANGSMITH),
         Key("outputs.response", LANGSMITH),
+        Key("output.answer", _STORES),
+        Key("output.output", _STORES),
+        Key("output.response", _STORES),
         Key("sample.output_text", _OPENAI),
     ),
     "contexts": (
         Key("contexts", _OWN),
         Key("retrieved_contexts", _RAGAS),
         Key("retrieval_context", _DEEPEVAL),
+        Key("retrievalContext", _DEEPEVAL),
         Key("outputs.contexts", LANGSMITH),
         Key("outputs.documents", LANGSMITH),
+        Key("output.contexts", _STORES),
+        Key("output.documents", _STORES),
         Key("item.contexts", _OPENAI),
     ),
     "reference": (
         Key("reference", _OWN),
         Key("ground_truth", f"{_RAGAS} before 0.2"),
-        Key("expected_output", _DEEPEVAL),
+        Key("ground_truths", f"{_RAGAS} before 0.1"),
+        Key("expected_output", f"{_DEEPEVAL}, Langfuse"),
+        Key("expectedOutput", f"{_DEEPEVAL}, Langfuse"),
+        Key("expected", "Braintrust"),
+        Key("reference_answer", _LLAMAINDEX),
         Key("reference_outputs.answer", LANGSMITH),
         Key("reference_outputs.output", LANGSMITH),
         Key("reference.answer", LANGSMITH),
         Key("reference.output", LANGSMITH),
+        Key("expected_output.answer", "Langfuse"),
+        Key("expectedOutput.answer", "Langfuse"),
+        Key("expected.answer", "Braintrust"),
         Key("ideal", _OPENAI),
         Key("item.reference", _OPENAI),
         Key("item.ground_truth", _OPENAI),
@@ -74,17 +97,27 @@ KEYS: Mapping[str, tuple[Key, ...]] = {
 
 RAGAS 0.4: `SingleTurnSample`, and before 0.2 `question`, `answer`, `contexts`, `ground_truth`. DeepEval: `LLMTestCase`.
 LangSmith: `inputs`, `outputs` and `reference_outputs` of an evaluator, and `inputs.question` as
-`ExperimentResults.to_pandas` names columns. OpenAI evals: `input` and `ideal` of the repository `openai/evals`, `item`
-and `sample` of the Evals API. The ideal passages (`context` of DeepEval, `reference_contexts` of RAGAS) are in no row
-of it: they are not what the app retrieved.
+`ExperimentResults.to_pandas` names columns. OpenAI: `input` and `ideal` of the repository `openai/evals`, `item` and
+`sample` of the Evals API, `messages` of fine-tuning. Phoenix, Langfuse and Braintrust: `input`, `output` and what is
+expected, each a text or an object. LlamaIndex: `EvaluationResult` and `LabelledRagDataset`. The ideal passages
+(`context` of DeepEval, `reference_contexts` of RAGAS) are in no row of it: they are not what the app retrieved.
 """
 
+PATHS = tuple(key.path for keys in KEYS.values() for key in keys)
 IDEAL = ("context", "reference_contexts")
 """The keys of the ideal passages, which are never taken for those retrieved."""
-LISTS = frozenset({"history", "tags", "required", "inputs.messages", *(key.path for key in KEYS["contexts"]), *IDEAL})
-"""Columns in which a cell of a CSV file that begins with `[` is a list."""
-OBJECTS = frozenset(key.path.partition(".")[0] for keys in KEYS.values() for key in keys if "." in key.path)
-"""Columns in which a cell of a CSV file that begins with `{` is an object."""
+LISTS = frozenset(
+    {"history", "tags", "required", "messages", "turns", "ground_truths", "inputs.messages", "input.messages"}
+    | {key.path for key in KEYS["contexts"]}
+    | set(IDEAL)
+)
+"""Keys whose text, where it begins with `[`, is a list."""
+OBJECTS: Mapping[str, frozenset[str]] = {
+    outer: frozenset(path.partition(".")[2] for path in PATHS if path.startswith(f"{outer}."))
+    for outer in (path.partition(".")[0] for path in PATHS)
+    if any(path.startswith(f"{outer}.") for path in PATHS)
+}
+"""Keys whose text, where it begins with `{`, is an object, and what is looked for in it."""
 
 
 class Located(NamedTuple):
@@ -112,20 +145,32 @@ def _at(row: Mapping[Any, Any], path: str) -> Any:
     return held.get(inner) if isinstance(held, Mapping) else None
 
 
-def misspelt(row: Mapping[Any, Any]) -> Iterator[tuple[str, str]]:
-    """Keys that are nearly one that the row lacks, each with that one; a name such as question_id is another's."""
+def unclear(row: Mapping[Any, Any]) -> Iterator[str]:
+    """What nobody can read for sure in a row, in a line each: a key that is nearly one, an object for a text."""
     used = {field: found.key for field in KEYS if (found := find(row, field)) is not None}
+    yield from _misspelt(row, used)
+    for field in KEYS.keys() - used.keys():
+        for key in KEYS[field]:
+            if isinstance(held := row.get(key.path), Mapping) and held:
+                yield f"{key.path}: text expected; got an object with {', '.join(map(str, list(held)[:5]))}"
+    paths = {field: key.path for field, key in used.items()}
+    if (paths.get("question"), paths.get("answer"), paths.get("reference")) == ("input", "output", "reference"):
+        yield (
+            "reference: beside input and output it may be the right answer or, of Phoenix, the passages; "
+            "name it expected_output or contexts"
+        )
+
+
+def _misspelt(row: Mapping[Any, Any], used: Mapping[str, Key]) -> Iterator[str]:
+    """Keys that are nearly one that the row lacks, each with that one; a name such as question_id is another's."""
     tools = {_OWN}.union(*(key.tools for key in used.values()))
     unused = [key for field, keys in KEYS.items() if field not in used for key in keys]
     lacking = [key.path for key in unused if "." not in key.path and key.path not in row and key.tools & tools]
     for key in map(str, row):
-        if key not in _KNOWN and not (key in IDEAL and len(tools) > 1):
+        if key not in PATHS and not (key in IDEAL and len(tools) > 1):
             near = difflib.get_close_matches(key.lower(), lacking, n=1, cutoff=0.8 if key.isalpha() else 0.9)
             if near:
-                yield key, near[0]
-
-
-_KNOWN = frozenset(key.path for keys in KEYS.values() for key in keys)
+                yield f"{key}: unknown key; did you mean '{near[0]}'?"
 
 
 def taken(rows: Iterable[Mapping[Any, Any]], fields: Iterable[str] = tuple(KEYS)) -> str:
@@ -142,6 +187,6 @@ def taken(rows: Iterable[Mapping[Any, Any]], fields: Iterable[str] = tuple(KEYS)
     return f"keys: {', '.join(told)}{''.join(left)}"
 
 
-def questions_known() -> str:
-    """The keys of a question, as an error names them."""
-    return ", ".join(f"{key.path} ({key.tool})" if key.foreign else key.path for key in KEYS["question"][:4])
+def known(field: str) -> str:
+    """The first keys of a field, as an error names them."""
+    return ", ".join(f"{key.path} ({key.tool})" if key.foreign else key.path for key in KEYS[field][:4])

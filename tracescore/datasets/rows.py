@@ -15,7 +15,8 @@ import orjson
 
 from tracescore.datasets import files
 from tracescore.datasets.case import Case, conversation
-from tracescore.datasets.keys import KEYS, find, misspelt, questions_known
+from tracescore.datasets.keys import KEYS, find, known, unclear
+from tracescore.datasets.printed import unprinted
 from tracescore.errors import UsageError
 from tracescore.model import Interaction
 
@@ -58,17 +59,18 @@ def read_rows(file: Path, refuse: Callable[[UsageError], None]) -> list[ScoreRow
     for number, what in sorted(problems):
         refuse(UsageError(f"line {number}: {what}"))
     if not problems or rows:
-        _check_questions([row.given for row in rows], rows, f"{file}: ")
+        _check_texts([row.given for row in rows], rows, f"{file}: ")
     return rows
 
 
-def _check_questions(given: Sequence[Mapping[str, Any]], rows: Iterable[ScoreRow], where: str) -> None:
-    """Raises UsageError when no row has a question."""
-    if any(row.interaction.question is not None for row in rows):
-        return
+def _check_texts(given: Sequence[Mapping[str, Any]], rows: Sequence[ScoreRow], where: str) -> None:
+    """Raises UsageError when no row has a question, or none anything to judge beside it."""
     keys = ", ".join(list(dict.fromkeys(key for row in given for key in row))[:12])
     got = f"the keys {keys}" if keys else "no rows"
-    raise UsageError(f"{where}no row has a question; {questions_known()} expected; got {got}")
+    if not any(row.interaction.question is not None for row in rows):
+        raise UsageError(f"{where}no row has a question; {known('question')} expected; got {got}")
+    if not any(row.interaction.answer is not None or row.interaction.contexts for row in rows):
+        raise UsageError(f"{where}no row has an answer; {known('answer')} expected; got {got}")
 
 
 def already_scored(out: Path, judge: str) -> Counter[bytes]:
@@ -124,25 +126,39 @@ def rows_of(given: Any) -> list[ScoreRow]:
     rows = []
     for number, each in enumerate(_plain_rows(given), start=1):
         try:
-            rows.append(_row(each, number))
+            rows.append(_row(unprinted(each) if isinstance(each, Mapping) else each, number))
         except UsageError as error:
             raise UsageError(f"row {number}: {error}") from None
-    _check_questions([row.given for row in rows], rows, "")
+    _check_texts([row.given for row in rows], rows, "")
     return rows
 
 
 def _plain_rows(given: Any) -> Iterable[Any]:
-    if hasattr(given, "to_dict") and hasattr(given, "iloc"):  # pandas
-        return list(given.to_dict("records"))
+    if hasattr(given, "iloc"):  # pandas
+        return _of_pandas(given)
     for name in ("to_dicts", "to_pylist", "to_list"):  # polars; pyarrow; a dataset of RAGAS or of Hugging Face
         if hasattr(given, name) and not isinstance(given, Sequence):
             return list(getattr(given, name)())
     if isinstance(given, Case):
         return [given]
+    if isinstance(given, Mapping) and find(given, "question") is not None:
+        within = files.rows_within(given)
+        if within is not None:
+            return within
     if isinstance(given, Mapping) or not isinstance(given, Iterable):
         got = f"a mapping of {', '.join(map(str, given))}; choose one" if isinstance(given, Mapping) else type(given)
         raise UsageError(f"rows expected: a list of cases or dicts, a frame, a dataset or a path; got {got}")
     return given
+
+
+def _of_pandas(given: Any) -> list[Any]:
+    """The rows of a frame, or the values of a series."""
+    if given.ndim == 1:
+        return list(given)
+    twice = files.repeated(list(map(str, given.columns)))
+    if twice:
+        raise UsageError(f"{twice[0]}: two columns of that name; keep one")
+    return list(given.to_dict("records"))
 
 
 # ---------------------------------------------------------------- one row
@@ -170,8 +186,8 @@ def _row(given: object, number: int) -> ScoreRow:
 
 def case_of(row: Mapping[str, Any]) -> Case:
     """A row by the keys of whichever tool wrote it (keys.py); UsageError says what is wrong with it."""
-    for key, near in misspelt(row):
-        raise UsageError(f"{key}: unknown key; did you mean '{near}'?")
+    for what in unclear(row):
+        raise UsageError(what)
     fields = {field: found for field in KEYS if (found := find(row, field)) is not None}
     values = {field: found.value for field, found in fields.items()}
     if isinstance(values.get("question"), list | tuple):

@@ -20,7 +20,7 @@ from tracescore.config.yaml import bytes_within, problem_of, text_within, weigh
 from tracescore.datasets import files
 from tracescore.datasets.case import conversation
 from tracescore.datasets.files import Problems, Row
-from tracescore.datasets.keys import LANGSMITH, find, misspelt, taken
+from tracescore.datasets.keys import LANGSMITH, find, taken, unclear
 from tracescore.errors import ConfigError, UsageError
 from tracescore.model import Message
 
@@ -202,8 +202,8 @@ def _in_own_words(row: Mapping[Any, Any], complain: Complain) -> Mapping[Any, An
         return row
     if reference is None and (answer := find(row, "answer")) is not None and LANGSMITH in answer.key.tools:
         reference = answer
-    for key, near in misspelt(row):
-        complain(f"{key}: unknown key; did you mean '{near}'?")
+    for what in unclear(row):
+        complain(what)
     item = {key: row[key] for key in ("id", "tags", "required", "history", "weight") if row.get(key) is not None}
     item["question"] = question.value
     if isinstance(question.value, list):
