@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from tracescore.datasets.case import Case
-from tracescore.datasets.keys import IDEAL, PATHS, taken
+from tracescore.datasets.keys import taken
 from tracescore.datasets.rows import case_of, read_rows, rows_of
 from tracescore.errors import MissingExtra, UsageError
 from tracescore.gold.items import load
@@ -104,11 +104,6 @@ def test_the_ideal_passages_are_not_taken_for_those_retrieved() -> None:
         "answer from actual_output (DeepEval); "
         "context: the ideal passages, not those retrieved, are left out"
     )
-
-
-def test_every_key_stands_in_the_docs() -> None:
-    page = Path("docs/python.md").read_text()
-    assert [path for path in (*PATHS, *IDEAL) if f"`{path}`" not in page] == []
 
 
 def test_tracescore_is_silent_about_its_own_keys() -> None:
