@@ -1,6 +1,7 @@
 """A RAG app behind a real HTTP server: it finds a passage, answers with its best sentence, and is instrumented.
 
-Its second release brings a stale price list along: what it answers stands in its passages and is wrong.
+Its second release brings a stale price list along: what it answers stands in its passages and is wrong. The third has
+lost its price list, the fourth answers the first part of a question alone.
 """
 
 from __future__ import annotations
@@ -36,13 +37,15 @@ OTHERS = {
     "How long is the return window?": "The return window is 30 days.",
     "How long does standard delivery take?": "Standard delivery takes five working days.",
 }
-RELEASES = ("1.0", "2.0")
+RELEASES = ("1.0", "2.0", "3.0", "4.0")
+GOOD, STALE, LOST, CUT = RELEASES
 
 
 def documents(release: str) -> list[Document]:
     """What the app of a release knows."""
-    stale = release == RELEASES[1]
-    sentences = [f"The price of the {name} is {prices[stale]} euros." for name, prices in PRICES.items()]
+    sentences = [f"The price of the {name} is {prices[release == STALE]} euros." for name, prices in PRICES.items()]
+    if release == LOST:
+        sentences = [f"The {name} comes in one parcel." for name in PRICES]
     pages = [f"{sentence} Ask us for more." for sentence in (*sentences, *OTHERS.values())]
     return [Document(f"page/{number}", text) for number, text in enumerate(pages)]
 
@@ -62,16 +65,33 @@ def write_gold_set(file: Path) -> Path:
     return file
 
 
+def write_joined_gold_set(file: Path) -> Path:
+    """Questions with two parts each, the price of something and something else."""
+    rows = [
+        {
+            "question": f"What is the price of the {name}, and {other[0].lower()}{other[1:]}",
+            "reference": f"The {name} has a price of {now} euros. {known}",
+        }
+        for name, (now, _) in PRICES.items()
+        for other, known in [list(OTHERS.items())[len(name) % len(OTHERS)]]
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return file
+
+
 def asked(question: str, release: str) -> Asked:
-    """A question as the app of a release answers it: by the first sentence of the best passage."""
-    found = [document.text for document, _ in retrieve(question, documents(release))]
-    return Asked(question, found[0].partition(" Ask")[0], tuple(found))
+    """A question as the app of a release answers it: each part by the first sentence of the best passage."""
+    parts = question.split(", and ")
+    found = [[document.text for document, _ in retrieve(part, documents(release))] for part in parts]
+    sentences = [passages[0].partition(" Ask")[0] for passages in found]
+    told = sentences[:1] if release == CUT else sentences
+    return Asked(question, " ".join(told), tuple(dict.fromkeys(text for passages in found for text in passages)))
 
 
 def ask(question: str) -> dict[str, object]:
     """The app's second release as a function."""
-    one = asked(question, RELEASES[1])
-    return {"answer": one.answer, "contexts": list(one.contexts), "release": RELEASES[1]}
+    one = asked(question, STALE)
+    return {"answer": one.answer, "contexts": list(one.contexts), "release": STALE}
 
 
 class RagService:

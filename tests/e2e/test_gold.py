@@ -19,7 +19,19 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 
 from deploy.grafana import gold as board
 from tests.live import alerting
-from tests.rag_service import OTHERS, PRICES, RELEASES, RagService, rag_service, write_gold_set
+from tests.rag_service import (
+    CUT,
+    GOOD,
+    LOST,
+    OTHERS,
+    PRICES,
+    RELEASES,
+    STALE,
+    RagService,
+    rag_service,
+    write_gold_set,
+    write_joined_gold_set,
+)
 from tests.running import FREE_PORTS, serving
 from tests.servers import PrometheusServer, free_port, wait
 
@@ -92,7 +104,7 @@ def test_a_release_with_a_stale_document_is_told_from_all_else_that_can_go_wrong
             service.wait_log('event=new_release gold_set="prices" release="2.0"')
             wait(lambda: _runs(service.log, "release"), "a new release starts no run", 60)
             told = wait(lambda: _about(came, RELEASES[1]), "nobody is told", 60)[0]
-            good, bad = (means(server, "ratio", release) for release in RELEASES)
+            good, bad = (means(server, "ratio", release) for release in (GOOD, STALE))
             lower, upper = (means(server, f"{limit}_ratio", RELEASES[0]) for limit in ("lower", "upper"))
             tags = server.query('tracescore_gold_factual_by_slice_ratio{slice_key="tag",service_version="2.0"}')
             flips = server.query('tracescore_gold_flips{direction="worse"}')
@@ -178,6 +190,22 @@ def test_answers_read_from_real_traces_fail_the_check_and_the_report_names_the_i
     wrong = {case.get("name") for case in junit.iter("testcase") if case.find("failure") is not None}
     tags = {f"{item['id']}: {item['question']}": item["tags"] for item in before["outcomes"]}
     assert {name for name in wrong if name in tags} == {name for name, of in tags.items() if of == ["prices"]}
+
+
+def test_what_a_bad_release_has_wrong_is_told_from_the_spans_of_its_answers(tmp_path: Path) -> None:
+    receiving = f"127.0.0.1:{free_port()}"
+    with rag_service(*exporters(receiving)) as app:
+        settings = f'receiver: {{http: {{listen: "{receiving}"}}, grpc: {{listen: "127.0.0.1:0"}}}}\n'
+        settings += "assembly: {idle: 200ms, orphan_idle: 500ms}\n"
+        file = write_joined_gold_set(tmp_path / "joined.jsonl")
+        settings += gold_section(file, TRACE.format(url=app.url), concurrency="8")
+        assert gold(tmp_path, settings, "run").returncode == 0
+        assert gold(tmp_path, settings, "pin").returncode == 0
+        causes = {}
+        for app.release in (STALE, LOST, CUT):
+            done = gold(tmp_path, settings, "run")
+            causes[app.release] = re.findall(rf'event=gold_fell .* release="{app.release}" cause=(\w+)', done.stderr)
+    assert causes == {STALE: ["stale_context"], LOST: ["retriever_misses"], CUT: ["truncation"]}
 
 
 def test_a_function_is_asked_without_any_network(tmp_path: Path) -> None:
