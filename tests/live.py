@@ -29,7 +29,7 @@ SETTINGS = """
 assembly: {{idle: 200ms}}
 judge: {{kind: openai, model: m, name: gpt, base_url: "{url}", max_retries: 0, price: {{input: 1, output: 1}}}}
 embedder: {{kind: openai, model: e, base_url: "{url}"}}
-drift: {{min_count: 5}}
+drift: {{min_count: 5, targets: {{{targets}}}}}
 """
 
 WINDOW = ("How long is the return window?", ("The return window is 30 days long.", "It is open to all."))
@@ -126,15 +126,16 @@ def _sum(server: PrometheusServer, metric: str) -> float:
 
 
 @contextmanager
-def deployment(folder: Path, count: int) -> Iterator[Deployment]:
-    """That many replicas, whose judge is ready."""
+def deployment(folder: Path, count: int, more: str = "", targets: str = "") -> Iterator[Deployment]:
+    """That many replicas, whose judge is ready; `more` settings, and `targets` of further measures."""
     with ExitStack() as stack:
         judge = stack.enter_context(openai_server())
         running = []
         for number in range(count):
             place = folder / f"replica-{number}"
             place.mkdir()
-            running.append(stack.enter_context(serving(place, FREE_PORTS + SETTINGS.format(url=judge.url))))
+            settings = FREE_PORTS + SETTINGS.format(url=judge.url, targets=targets) + more
+            running.append(stack.enter_context(serving(place, settings)))
         for each in running:
             each.wait_log("event=judge_ready")
         made = Deployment(running, judge)

@@ -6,14 +6,11 @@ from pathlib import Path
 
 from grafana_foundation_sdk.builders import dashboard
 
-from deploy.grafana.panels import board, chart, chosen, dashed, row, stacked
-from tracescore.gold.results import GOLD_MEASURES
+from deploy.grafana.panels import board, chart, chosen, dashed, measures, row, stacked
 
 FILE = Path(__file__).with_name("gold.json")
 SET = 'gold_set="$gold_set"'
 RUN = f'{SET}, judge="$judge"'
-MEASURES = sorted(GOLD_MEASURES, key=lambda measure: measure != "factual")
-"""The one that tells most stands first."""
 RELEASE = "{{service_name}} {{service_version}}"
 
 
@@ -32,7 +29,7 @@ def build() -> dashboard.Dashboard:
         [
             chosen("gold_set", "tracescore_gold_info"),
             chosen("judge", "tracescore_gold_items", ("gold_set",)),
-            dashboard.CustomVariable("measure").values(",".join(MEASURES)),
+            measures("tracescore_gold_(.+)_lower_ratio", "factual"),
         ],
     )
     row(

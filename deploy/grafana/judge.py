@@ -11,9 +11,12 @@ from grafana_foundation_sdk.builders import dashboard
 
 from deploy.grafana.panels import RATE, board, chart, chosen, dashed, row, share, stacked
 from deploy.prometheus.alerts import COST_LIMIT, TOKENS_LIMIT
+from tracescore.model import LIVE_MEASURES
 
 FILE = Path(__file__).with_name("judge.json")
 JUDGE = '{judge="$judge"}'
+SCORED = f'outcome="scored", measure=~"{"|".join(LIVE_MEASURES)}"'
+"""Without the measures of users, some of which ask no judge."""
 
 
 def rate(name: str, by: str) -> str:
@@ -100,11 +103,11 @@ def build() -> dashboard.Dashboard:
         stacked("Money by operation", "Money per second.", {"{{operation}}": rate("cost", "operation")}),
         chart(
             "Money per 1,000 scored interactions",
-            "Cost per 1,000 interactions that the most frequent measure scored.",
+            "Cost per 1,000 interactions that the most frequent of tracescore's own measures scored.",
             {
                 "per 1,000": (
                     f"1000 * sum(increase(tracescore_judge_cost_total{JUDGE}[1d]))\n/\n"
-                    '(max(sum by (measure) (increase(tracescore_evaluations_total{outcome="scored"}[1d]))) > 0)'
+                    f"(max(sum by (measure) (increase(tracescore_evaluations_total{{{SCORED}}}[1d]))) > 0)"
                 )
             },
         ),

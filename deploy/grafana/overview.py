@@ -14,7 +14,7 @@ from grafana_foundation_sdk.models.heatmap import HeatmapColorMode
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 
 from deploy.grafana.panels import APP, RATE, SOURCE, app, banded, board, by_source, chart, dashed, query, row, share
-from deploy.prometheus.estimates import BELOW, COUNT, MIN_COUNT, TARGET
+from deploy.prometheus.estimates import BELOW, COUNT, MEAN, MIN_COUNT, TARGET
 from tracescore.model import LIVE_MEASURES
 
 FILE = Path(__file__).with_name("overview.json")
@@ -83,12 +83,35 @@ def measure_row(to: dashboard.Dashboard, measure: str) -> None:
     )
 
 
+def own_row(to: dashboard.Dashboard) -> None:
+    """Three panels about all measures that users define; without such measures they are empty.
+
+    Some of them have a judge of their own, so whichever it is.
+    """
+
+    def own(name: str) -> str:
+        where = 'service_name="$service_name", deployment_environment="$deployment_environment"'
+        return f'{name}{{measure!~"{"|".join(LIVE_MEASURES)}", window="$window", {where}}}'
+
+    legend = "{{measure}}"
+    row(
+        to,
+        "Measures of your own (none unless `evaluators.custom` names some)",
+        chart("Own measures: mean", "Mean of the window.", {legend: own(MEAN)}).decimals(2).max(1),
+        chart(
+            "Own measures: scores behind the mean", "Scores, counted as equally weighted ones.", {legend: own(COUNT)}
+        ),
+        share("Own measures: share below target", "Of those with a target.", {legend: own(BELOW)}),
+    )
+
+
 def build() -> dashboard.Dashboard:
     """The dashboard."""
     about = "Scores of live RAG answers. Needs the recording rules of tracescore."
     made = board("answers", "overview", about, app())
     for measure in LIVE_MEASURES:
         measure_row(made, measure)
+    own_row(made)
     row(
         made,
         "Can these numbers be trusted? (all apps; more under coverage and judge)",

@@ -20,6 +20,7 @@ from grafana_foundation_sdk.models.dashboard import (
     ThresholdsMode,
     VariableHide,
     VariableModel,
+    VariableOption,
     VariableRefresh,
     VariableSort,
 )
@@ -122,6 +123,20 @@ def chosen(name: str, metric: str, filters: Sequence[str] = ()) -> dashboard.Que
     return (
         dashboard.QueryVariable(name)
         .query(f"label_values({metric}{{{where}}}, {name})")
+        .datasource(SOURCE)
+        .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
+        .sort(VariableSort.ALPHABETICAL_ASC)
+    )
+
+
+def measures(metric: str, first: str) -> dashboard.QueryVariable:
+    """A choice among the measures that have a `metric`, a pattern with one group; those of one's own are among them."""
+    name = metric.replace("(", "").replace(")", "")
+    return (
+        dashboard.QueryVariable("measure")
+        .query(f'label_values({{__name__=~"{name}", __name__!~".+_by_slice_.+"}}, __name__)')
+        .regex(f"/^{metric}$/")
+        .current(VariableOption(text=first, value=first))
         .datasource(SOURCE)
         .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
         .sort(VariableSort.ALPHABETICAL_ASC)

@@ -9,7 +9,7 @@ from grafana_foundation_sdk.builders import dashboard, stat, table
 from grafana_foundation_sdk.models import dashboard as models
 from grafana_foundation_sdk.models.common import BigValueGraphMode
 
-from deploy.grafana.panels import SOURCE, board, page, query
+from deploy.grafana.panels import SOURCE, board, chosen, page, query
 from deploy.prometheus.estimates import COUNT, LOWER, MEAN, TARGET, WINDOWS
 from deploy.prometheus.releases import CHANGE
 from tracescore.model import LIVE_MEASURES
@@ -55,7 +55,7 @@ def build() -> dashboard.Dashboard:
         "services",
         "Every service by one measure. Needs the recording rules of tracescore.",
         [
-            dashboard.CustomVariable("measure").values(",".join(LIVE_MEASURES)),
+            chosen("measure", MEAN).current(models.VariableOption(text=LIVE_MEASURES[0], value=LIVE_MEASURES[0])),
             dashboard.CustomVariable("window").values(",".join(WINDOWS)),
             page(),
             dashboard.DatasourceVariable("traces").type("tempo").hide(models.VariableHide.HIDE_VARIABLE),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from grafana_foundation_sdk.builders import dashboard, timeseries
 
-from deploy.grafana.panels import APP, app, board, chart, chosen, dashed, row, share
+from deploy.grafana.panels import APP, app, board, chart, chosen, dashed, measures, row, share
 from deploy.prometheus.estimates import MIN_COUNT, limit
 from tracescore.model import LIVE_MEASURES
 
@@ -120,7 +120,7 @@ def build() -> dashboard.Dashboard:
         "slices",
         "One measure by release and by slice. The first score of a new series is missing here.",
         [
-            dashboard.CustomVariable("measure").values(",".join(LIVE_MEASURES)),
+            measures("tracescore_(.+)_weighted_score_total", LIVE_MEASURES[0]),
             *app(),
             chosen("slice_key", by_slice, known),
         ],

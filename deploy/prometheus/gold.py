@@ -7,15 +7,21 @@ from collections.abc import Iterator
 from deploy.prometheus.alerts import PAGE, UNLESS_OUTAGE, alert
 from deploy.prometheus.estimates import DEPLOYMENT, Rule
 from tracescore.gold.compare import P_LIMIT
+from tracescore.gold.results import GOLD_MEASURES
 
 RUN = f"{DEPLOYMENT}, gold_set, service_name, service_version, judge"
 
-# The factual part tells, because similarity lifts a wrong answer; correctness where the method knows no such part.
+# The factual part tells, because similarity lifts a wrong answer; correctness where the method knows no such part. Each
+# measure of the user's own tells for itself.
 CHANGE = f"""\
 (
-  min by ({RUN}, measure) (tracescore_gold_change_ratio{{measure="factual"}})
-  or ignoring (measure)
-  min by ({RUN}, measure) (tracescore_gold_change_ratio{{measure="answer_correctness"}})
+  (
+    min by ({RUN}, measure) (tracescore_gold_change_ratio{{measure="factual"}})
+    or ignoring (measure)
+    min by ({RUN}, measure) (tracescore_gold_change_ratio{{measure="answer_correctness"}})
+  )
+  or
+  min by ({RUN}, measure) (tracescore_gold_change_ratio{{measure!~"{"|".join(GOLD_MEASURES)}"}})
 )"""
 
 FELL = f"""\
@@ -45,9 +51,9 @@ def gold_alerts() -> Iterator[Rule]:
             (
                 "{{ $labels.measure }} of release {{ $labels.service_version }} changed by "
                 '{{ $value | printf "%.2f" }} against the pinned reference, over the same questions, and chance is no '
-                "explanation. The page names the items. Where tracescore_gold_faithfulness_ratio stayed, the app "
-                "repeats wrong or stale passages; where it fell too, it makes things up. If this is how it is meant to "
-                "be: tracescore gold pin."
+                "explanation. The page names the items. Where correctness fell and tracescore_gold_faithfulness_ratio "
+                "stayed, the app repeats wrong or stale passages; where it fell too, it makes things up. If this is "
+                "how it is meant to be: tracescore gold pin."
             ),
         ),
         (

@@ -41,6 +41,8 @@ def gold_cases() -> list[Case]:
         ),
         ("correctness by likeness has no factual part", [_change("answer_correctness", -0.25, 0.001)], [fell]),
         ("another measure falls", [_change("completeness", -0.25, 0.001)], []),
+        ("a measure of one's own falls", [_change("factual", 0.0, 1.0), _change("polite", -0.25, 0.001)], [fell]),
+        ("chance explains the fall of one's own measure", [_change("polite", -0.25, 0.02)], []),
         ("a run failed", [_set(last_run_ok=0, next_run_timestamp_seconds=now - 7200)], [failing]),
         ("no good run for two hours after its time", [_set(next_run_timestamp_seconds=now - 7200)], [overdue]),
         ("it is going on", [_set(next_run_timestamp_seconds=now - 7200, running=1)], []),

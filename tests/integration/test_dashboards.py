@@ -42,6 +42,10 @@ CHOICES = {
     "$__rate_interval": "4m",  # as long as the whole test, so that nothing leaves it
 }
 COUNT = 24
+OWN = """
+measures: [answer_relevancy, completeness, faithfulness, on_topic]
+evaluators: {custom: {on_topic: {kind: pattern, reads: [answer], matches: window, value: 1}}}
+"""
 
 Values = dict[tuple[str, str], dict[str, float]]
 """What the panels show: (dashboard, title) -> {legend: value}."""
@@ -62,6 +66,9 @@ FAULTS: Mapping[tuple[str, str], tuple[str, str, str]] = {
         ("overview", f"{measure}: scores"): ("bad answers", "0.4", RISES)
         for measure in ("answer_relevancy", "completeness", "faithfulness")
     },
+    ("overview", "Own measures: mean"): ("bad answers", "on_topic", FALLS),
+    ("overview", "Own measures: scores behind the mean"): ("bad answers", "on_topic", RISES),
+    ("overview", "Own measures: share below target"): ("bad answers", "on_topic", RISES),
     ("overview", "Evaluations that gave a score"): ("unreadable judge", "completeness", FALLS),
     ("overview", "Replicas whose judge answers"): ("judge down", JUDGE, FALLS),
     ("overview", "Alerts"): ("judge down", "TracescoreMeasurementBroken  judge_not_ready", RISES),
@@ -122,6 +129,15 @@ ELSEWHERE = {("overview", f"context_precision: {panel}") for panel in OF_A_MEASU
 LIVE_BOARDS = [module for module in BOARDS if module not in (gold, releases)]
 """The panels of the gold set are looked at where there is one: tests/e2e/test_gold.py; those of releases, which need
 hours, in test_compare.py."""
+
+
+VARIABLES = {
+    module.FILE.stem: variable
+    for module in BOARDS
+    for variable in json.loads(module.FILE.read_text())["templating"]["list"]
+    if variable["name"] == "measure"
+}
+"""The variable of each dashboard that looks at one measure at a time."""
 
 
 def _panels() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -186,11 +202,15 @@ def _pin_baselines(run: Deployment) -> None:
 
 @dataclass(frozen=True)
 class Seen:
-    """`phases`: per fault, what the panels showed before it and with it. `exemplars`: behind each heatmap; `marks`."""
+    """`phases`: per fault, what the panels showed before it and with it. `exemplars`: behind each heatmap; `marks`.
+
+    `measures`: what each dashboard lets people choose.
+    """
 
     phases: Mapping[str, tuple[Values, Values]]
     exemplars: Mapping[str, list[dict[str, Any]]]
     marks: Mapping[str, list[Sample]]
+    measures: Mapping[str, set[str]]
 
 
 def _exemplars(server: PrometheusServer) -> dict[str, list[dict[str, Any]]]:
@@ -199,10 +219,22 @@ def _exemplars(server: PrometheusServer) -> dict[str, list[dict[str, Any]]]:
     return {title: server.exemplars(_filled_in(target["expr"])) for title, target in asked.items()}
 
 
+def _measures(server: PrometheusServer) -> dict[str, set[str]]:
+    """The choices of the variable `measure`, as Grafana asks for them and cuts them out."""
+    found: dict[str, set[str]] = {}
+    for board, variable in VARIABLES.items():
+        asked = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"])
+        assert asked
+        values = server.ask(f"/api/v1/label/{asked[2]}/values", **{"match[]": asked[1]})["data"]
+        cut = re.compile(variable.get("regex", "").strip("/") or "(.+)")
+        found[board] = {match[1] for match in map(cut.match, values) if match}
+    return found
+
+
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
     folder = tmp_path_factory.mktemp("dashboards")
-    with deployment(folder, 2) as run, alerting(folder, run.scraped) as (server, _):
+    with deployment(folder, 2, OWN, "on_topic: 0.5") as run, alerting(folder, run.scraped) as (server, _):
         run.ask(server, GOOD, 2)  # a rate needs a value from before
         run.ask(server, GOOD, 2 * COUNT)
         shown = {"": _shown(server)}
@@ -230,7 +262,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Seen:
         after("judge down")
         exemplars = _exemplars(server)
         marks = {name: server.query(f"last_over_time(({when})[10m:1s])") for name, (when, *_) in MARKS.items()}
-    return Seen({fault: (shown[before], shown[fault]) for before, fault in pairwise(shown)}, exemplars, marks)
+        measures = _measures(server)
+    phases = {fault: (shown[before], shown[fault]) for before, fault in pairwise(shown)}
+    return Seen(phases, exemplars, marks, measures)
 
 
 def test_every_panel_has_an_expectation() -> None:
@@ -250,6 +284,11 @@ def test_a_panel_moves_with_the_fault_that_it_is_there_for(seen: Seen, panel: tu
 @pytest.mark.parametrize("panel", sorted(STEADY), ids=" / ".join)
 def test_a_panel_about_settings_has_data(seen: Seen, panel: tuple[str, str]) -> None:
     assert all(shown[panel] for pair in seen.phases.values() for shown in pair)
+
+
+@pytest.mark.parametrize(("board", "own"), [("services", "on_topic"), ("slices", "custom_on_topic")])
+def test_the_choice_of_measures_holds_those_of_ones_own(seen: Seen, board: str, own: str) -> None:
+    assert seen.measures[board] == {"answer_relevancy", "completeness", "faithfulness", own}
 
 
 def test_a_band_has_both_its_edges_and_its_mean_between_them(seen: Seen) -> None:
