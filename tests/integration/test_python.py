@@ -70,6 +70,11 @@ def test_the_configuration_is_a_file_or_its_sections_by_the_same_rules(server: O
     file = tmp_path / "c.yaml"
     file.write_text(json.dumps(config(server)))
     assert score(ROWS, config=file).means == score(ROWS, config=config(server)).means
+    assert score(ROWS, **config(server)).means == score(ROWS, config=file).means
+    with pytest.raises(ConfigError, match=r"config:\d+: jugde: unknown setting; did you mean 'judge'"):
+        score(ROWS, jugde={"kind": "openai"})
+    with pytest.raises(UsageError, match="config and judge: either a configuration or sections expected; got both"):
+        score(ROWS, config=file, judge={})
     with pytest.raises(ConfigError, match=r"config:\d+: judge\.modle: unknown setting"):
         score(ROWS, config={"judge": {"kind": "openai", "modle": "m"}})
 
@@ -80,6 +85,20 @@ def test_what_cannot_be_used_is_refused_before_a_judge_is_asked(server: OpenAISe
     with pytest.raises(UsageError, match="no row has a question"):
         score([{"prompt": "x"}], config=config(server))
     assert not server.requests
+
+
+def test_a_claim_names_the_document_that_its_passage_is_from(server: OpenAIServer) -> None:
+    handbook = {"page_content": "Item 1 is long.", "metadata": {"source": "handbook.pdf"}}
+    row = {"question": "How long is item 1?", "answer": "Item 1 is long.", "contexts": ["Or not.", handbook]}
+    case = Case(
+        "How long is item 1?", "Item 1 is long.", ["Or not.", "Item 1 is long."], documents=["", "handbook.pdf"]
+    )
+    for given in (row, case):
+        (found,) = score([given], measures=["faithfulness"], judge=config(server)["judge"])
+        (claim,) = (item for item in found.scores["faithfulness"].items if item.kind == "claim")
+        assert (claim.passage, claim.document) == (1, "handbook.pdf")
+    with pytest.raises(UsageError, match="documents: a list with the id of each of the contexts expected"):
+        Case("Q?", "A.", ["a", "b"], documents=["a"])
 
 
 def test_a_judge_that_cannot_be_asked_is_an_error_and_a_row_that_fails_is_none(server: OpenAIServer) -> None:

@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tracescore.errors import UsageError
+from tracescore.interactions.documents import id_of, text_of
 from tracescore.model import Interaction, Message, State
 
-_PASSAGE = ("page_content", "content", "text")
-"""Where a document holds its text, when a passage is one."""
 _ROLES = {"user": "user", "human": "user", "HumanMessage": "user"}
 _ROLES |= {"assistant": "assistant", "ai": "assistant", "AIMessage": "assistant", "model": "assistant"}
 """The roles of OpenAI and of Gemini, and the types and classes of LangChain, which RAGAS uses."""
@@ -24,9 +23,10 @@ _TEXTS = frozenset({"text", "input_text", "output_text"})
 class Case:
     """A question, the answer under judgement, and what else is known of it. UsageError says what is wrong with one.
 
-    `contexts` are the retrieved passages, the best first (a single text is one passage); `history` holds earlier turns
-    as `{"role": "user" or "assistant", "content": text}`; `reference` is the right answer. None is what is not known:
-    the measures that read it have no value then. `id` and `metadata` are carried along.
+    `contexts` are the retrieved passages, the best first (a single text is one passage), or documents that hold their
+    texts; `documents` are then their ids or URIs. `history` holds earlier turns as
+    `{"role": "user" or "assistant", "content": text}`; `reference` is the right answer. None is what is not known: the
+    measures that read it have no value then. `id` and `metadata` are carried along.
     """
 
     question: str | None
@@ -36,12 +36,15 @@ class Case:
     reference: str | None = None
     id: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    documents: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         for name in ("question", "answer", "reference"):
             if not isinstance(getattr(self, name), str | None):
                 raise UsageError(f"{name}: text expected; got {type(getattr(self, name)).__name__}")
-        object.__setattr__(self, "contexts", _passages(self.contexts))
+        texts, ids = _passages(self.contexts)
+        object.__setattr__(self, "contexts", texts)
+        object.__setattr__(self, "documents", _documents(self.documents, texts) or (ids if any(ids) else ()))
         object.__setattr__(self, "history", _turns(self.history))
 
     def interaction(self, number: int) -> Interaction:
@@ -62,24 +65,35 @@ class Case:
             answer=self.answer,
             contexts=contexts,
             context_source="retrieval" if contexts else "none",
+            documents=tuple(self.documents),
             history=tuple(Message(turn["role"], turn["content"]) for turn in self.history),
             reference=self.reference,
         )
 
 
-def _passages(given: Any) -> tuple[str, ...]:
+def _passages(given: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The texts that are not blank, and the id or URI of each ("" for one without)."""
     listed = [given] if isinstance(given, str) else [] if given is None else given
     if not isinstance(listed, list | tuple):
         raise UsageError(f"contexts: a list of texts expected; got {type(given).__name__}")
-    return tuple(text for text in map(_text_of, listed) if text.strip())
+    found = [(_text(passage), id_of(passage)) for passage in listed]
+    kept = [(text, name) for text, name in found if text.strip()]
+    return tuple(text for text, _ in kept), tuple(name for _, name in kept)
 
 
-def _text_of(passage: Any) -> str:
+def _text(passage: Any) -> str:
     """The text of a passage, which may be a document that holds it."""
-    text = next((passage[key] for key in _PASSAGE if key in passage), None) if isinstance(passage, Mapping) else passage
-    if not isinstance(text, str):
+    text = text_of(passage)
+    if text is None:
         raise UsageError(f"contexts: a list of texts expected; got {type(passage).__name__} in it")
     return text
+
+
+def _documents(given: Any, texts: tuple[str, ...]) -> tuple[str, ...]:
+    listed = tuple(given) if isinstance(given, list | tuple) else None
+    if listed is None or not all(isinstance(each, str) for each in listed) or (listed and len(listed) != len(texts)):
+        raise UsageError("documents: a list with the id of each of the contexts expected")
+    return listed
 
 
 def _turns(given: Any) -> tuple[dict[str, str], ...]:

@@ -25,25 +25,30 @@ Settings = Config | Mapping[str, Any] | str | os.PathLike[str]
 """A configuration: the path of a file, or its sections as a dict."""
 
 
-def score(rows: RowSource, *, measures: Iterable[str] | None = None, config: Settings | None = None) -> ScoredCases:
+def score(
+    rows: RowSource, *, measures: Iterable[str] | None = None, config: Settings | None = None, **sections: Any
+) -> ScoredCases:
     """Scores the rows and returns when that is done; in a notebook too: it has an event loop in a thread of its own.
 
     `rows` are `Case`s, dicts by the keys of tracescore or of other tools (docs/python.md), a frame of pandas or
     polars, a data set of Hugging Face, or the path of a file. `measures` are all unless named here or in `config`,
-    which is a configuration file or its sections as a dict; without it the judge is the embedded one.
+    which is a configuration file or its sections as a dict; `sections` are such sections as keywords
+    (`judge={"kind": "openai", ...}`). Without them the judge is the embedded one.
 
     UsageError for rows, measures or a configuration that cannot be used; JudgeError when the judge cannot be asked.
     What fails for a single row is no error: its value is None, with the reason.
     """
     with start_blocking_portal() as portal:
-        return portal.call(partial(ascore, rows, measures=measures, config=config))
+        return portal.call(partial(ascore, rows, measures=measures, config=config, **sections))
 
 
 async def ascore(
-    rows: RowSource, *, measures: Iterable[str] | None = None, config: Settings | None = None
+    rows: RowSource, *, measures: Iterable[str] | None = None, config: Settings | None = None, **sections: Any
 ) -> ScoredCases:
     """`score` in the event loop that is running."""
-    settings = config_of(config)
+    if config is not None and sections:
+        raise UsageError(f"config and {', '.join(sections)}: either a configuration or sections expected; got both")
+    settings = config_of(config or sections or None)
     chosen, cases = _measures(measures, [*MEASURES, *settings.evaluators.custom]), rows_of(rows)
     async with ScoreRun(settings, chosen) as run:
         await run.probe()
