@@ -1,6 +1,7 @@
 """Everything that reads what others wrote, on damaged and made-up input, for a while and with new seeds every time.
 
-Half a second each by default; TRACESCORE_FUZZ=600 by hand. A failure prints the seed, and TRACESCORE_SEED repeats it.
+Ten seconds each by default; TRACESCORE_FUZZ=600 by hand. A failure prints the seed, and TRACESCORE_SEED repeats it.
+guided_fuzz.py beside this file lets coverage choose the input.
 """
 
 from __future__ import annotations
@@ -18,14 +19,16 @@ from hypothesis import strategies as st
 
 from tests.properties import test_config, test_gold, test_judge_properties, test_receiver
 from tracescore.config import InteractionsConfig
-from tracescore.errors import DecodeError
+from tracescore.datasets import files
+from tracescore.datasets.rows import case_of
+from tracescore.errors import DecodeError, UsageError
 from tracescore.interactions import read
 from tracescore.model import RawTrace
 from tracescore.otlp.decode import decode
 from tracescore.otlp.json import traces_to_protobuf
 from tracescore.otlp.split import split_traces
 
-SECONDS = float(os.environ.get("TRACESCORE_FUZZ", "0.5"))
+SECONDS = float(os.environ.get("TRACESCORE_FUZZ", "10"))
 FIRST = int(os.environ.get("TRACESCORE_SEED", "0"))
 CAPTURES = Path(__file__).parent.parent / "captures"
 PROTOBUF = [file.read_bytes() for file in sorted(CAPTURES.glob("**/*.traces.pb")) if file.stat().st_size < 2**16]
@@ -71,12 +74,33 @@ def recorded_in_json(body: bytes) -> None:
         note(str(error))
 
 
+QUOTES = "I said no;."
+TABLES = {
+    ".csv": f'question;answer;contexts\n"{QUOTES}";A.;"[""a"", ""b""]"\n'.encode(),
+    ".tsv": "input\toutput\n\u00fcber\t{'answer': 'A.'}\n".encode("utf-16"),
+    ".jsonl": b'{"question": "Q", "contexts": "[\'a\' \'b\']"}\n{"messages": [{"role": "user", "content": "Q"}]}\n',
+    ".json": b'{"rows": [{"inputs": "{\\"question\\": \\"Q\\"}", "outputs": {"answer": "A."}}]}',
+}
+
+
+@given(st.sampled_from(sorted(TABLES)), damaged(list(TABLES.values())))
+def rows_of_a_file(suffix: str, body: bytes) -> None:
+    problems: files.Problems = []
+    try:
+        for _, row in files.read(body, suffix, problems):
+            if isinstance(row, dict):
+                case_of(row).interaction(1)
+    except UsageError as error:
+        note(str(error))
+
+
 FUZZED: dict[str, Callable[..., None]] = {
     "splitter": test_receiver.test_bytes_are_split_and_decoded_or_are_a_decode_error,
     "readers": recorded_in_protobuf,
     "JSON": recorded_in_json,
     "replies": test_judge_properties.test_whatever_the_judge_says_the_only_error_is_a_judge_error,
     "configuration": test_config.test_no_value_of_a_section_is_a_defect,
+    "rows": rows_of_a_file,
     "gold files": test_gold.test_any_file_is_read_whole_or_refused_with_lines,
 }
 
