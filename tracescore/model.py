@@ -218,7 +218,7 @@ FailReason = Literal[
     NoReply, BadReply, "judge_input_too_long", "needs_history", NothingFound, "embedder_failed", "internal_error"
 ]
 """It was tried and gave no number: outcome `unscored`."""
-ShedReason = Literal["queue_full", "shutdown", "erased"]
+ShedReason = Literal["queue_full", "shutdown", "erased", "expired"]
 """It was never tried: outcome `shed`."""
 
 Reason = SkipReason | FailReason | ShedReason

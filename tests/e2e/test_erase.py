@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import urllib.request
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,6 +17,7 @@ from tests.otlp import span
 from tests.otlp import traces as request_of
 from tests.running import Running, run, serving
 from tests.sample_app import provider
+from tests.servers import free_port
 from tracescore.cli.page_client import ask
 from tracescore.config import WebConfig
 
@@ -154,3 +157,16 @@ def test_without_texts_on_the_disk_a_crash_loses_what_waited_and_says_so(tmp_pat
             assert service.value("tracescore_evaluations_pending") == 0
             assert len([line for line in service.log if "event=interaction_lost" in line]) == 2
         app.shutdown()
+
+
+def test_what_waits_for_the_judge_for_longer_than_texts_may_stay_is_dropped_and_counted(tmp_path: Path) -> None:
+    config = settings(tmp_path, f"http://127.0.0.1:{free_port()}/v1") + "retain: {spool: 1s}\n"
+    with serving(tmp_path, config) as service:
+        app = provider(OTLPSpanExporter(endpoint=f"http://{service.addresses['grpc']}", insecure=True))
+        for number in range(20):
+            asked(app.get_tracer("app"), f"user {number}", f"{WORDS} {number}")
+        service.wait_value(60, "tracescore_evaluations_total", outcome="shed", reason="expired")
+        assert service.value("tracescore_evaluations_pending") == 0
+        assert service.terminate() == 0
+    with closing(sqlite3.connect(tmp_path / "spool")) as spool:
+        assert spool.execute("SELECT count(*) FROM interactions WHERE fate = 'waiting'").fetchone() == (0,)

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Protocol
+from typing import Literal, Protocol
 
 from tracescore import logs
 from tracescore.config import EvaluatorsConfig
@@ -25,7 +25,7 @@ from tracescore.judge.operations import Judge, Session
 from tracescore.model import Clock, Evaluation, Interaction, Measure, Result, Score, Unscored
 from tracescore.runtime import gather
 
-__all__ = ["EVALUATORS", "Evaluator", "OwnMeasure", "build_evaluators", "evaluate_all", "skip_reason", "unpaid"]
+__all__ = ["EVALUATORS", "Evaluator", "OwnMeasure", "build_evaluators", "evaluate_all", "skip_reason", "unasked"]
 
 _log = logging.getLogger("tracescore.evaluators")
 
@@ -100,11 +100,11 @@ async def evaluate_all(
     return Result(interaction, tuple(evaluations), judge.name, session.epoch, session.usage, clock())
 
 
-def unpaid(evaluator: Evaluator, interaction: Interaction) -> Unscored:
-    """What becomes of a measure whose judge must not be paid any more today."""
+def unasked(evaluator: Evaluator, interaction: Interaction, why: Literal["budget", "expired"]) -> Unscored:
+    """What becomes of a measure whose judge must not be paid any more today, or came too late."""
     own = evaluator if isinstance(evaluator, OwnMeasure) else None
     reason = skip_reason(interaction, evaluator.measure, own.reads if own else None)
-    return Unscored(evaluator.measure, reason or "budget", version=own.version if own else "")
+    return Unscored(evaluator.measure, reason or why, version=own.version if own else "")
 
 
 async def _evaluate(evaluator: Evaluator, interaction: Interaction, session: Session) -> Evaluation:

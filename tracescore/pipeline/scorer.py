@@ -14,7 +14,7 @@ from prometheus_client import CollectorRegistry
 from tracescore.config import Config
 from tracescore.embedder import build_embedder
 from tracescore.errors import JudgeError, JudgeUnfit
-from tracescore.evaluators import Evaluator, OwnMeasure, build_evaluators, evaluate_all, unpaid
+from tracescore.evaluators import Evaluator, OwnMeasure, build_evaluators, evaluate_all, unasked
 from tracescore.evaluators.custom import custom_info
 from tracescore.judge import build_judge
 from tracescore.model import Clock, Interaction, Measure, Result, Unscored
@@ -37,7 +37,7 @@ class Scorer:
         self, config: Config, measures: Sequence[Measure], registry: CollectorRegistry, clock: Clock = time.time
     ) -> None:
         """Raises UsageError when a part cannot be built: a secret or an optional package is missing."""
-        self._clock = clock
+        self._clock, self._retain = clock, config.retain.spool
         self.embedder = build_embedder(config.embedder, registry) if _embeds(config, measures) else None
         self.judge = build_judge(config.judge, self.embedder, registry)
         self.evaluators = build_evaluators(measures, config.evaluators, self.embedder)
@@ -66,15 +66,28 @@ class Scorer:
     async def score_live(self, interaction: Interaction) -> Result:
         """The result of an interaction of live traffic; once today's budget is spent, what costs nothing of it.
 
-        The budget counts the cost when the result is exported to it.
+        Without any score when the judge came too late for `retain.spool`. The budget counts the cost when the result
+        is exported to it.
         """
+        if not await self._in_time(interaction):
+            unread = await evaluate_all(interaction, [], self.judge, self._clock)
+            return replace(unread, evaluations=tuple(unasked(each, interaction, "expired") for each in self.evaluators))
         if not self.budget.is_spent:
             return await self.score(interaction, self.evaluators)
         free = [each for each in self._own if each.judge]
         result = await evaluate_all(interaction, free, self.judge, self._clock)
         scored = {each.measure: each for each in result.evaluations}
-        evaluations = (scored.get(each.measure) or unpaid(each, interaction) for each in self.evaluators)
+        evaluations = (scored.get(each.measure) or unasked(each, interaction, "budget") for each in self.evaluators)
         return replace(result, evaluations=tuple(evaluations))
+
+    async def _in_time(self, interaction: Interaction) -> bool:
+        """Whether the judge can be asked, or can be soon, before the texts are older than they may become."""
+        if self._retain is None:
+            return True
+        left = interaction.end_unix_nano / 1e9 + self._retain - self._clock()
+        with anyio.move_on_after(max(0.0, left)):
+            await self.fit.wait()
+        return left > 0 and self.fit.is_set()
 
     async def score_gold(self, interaction: Interaction) -> Result:
         """The result of an item of the gold set, which the budget counts and does not stop."""

@@ -42,4 +42,5 @@ FIXES: Mapping[Reason, str] = {
     "shutdown": "Set spool.path, so that waiting interactions survive a restart.",
     "budget": "Raise judge.budget.per_day, or wait for midnight (UTC).",
     "erased": "Nothing: somebody asked for it.",
+    "expired": "Raise retain.spool, or see why the judge was away for so long.",
 }

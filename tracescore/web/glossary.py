@@ -102,6 +102,7 @@ REASON_MEANINGS: Mapping[Reason, str] = {
     "queue_full": "too many interactions waited for the judge",
     "shutdown": "the process stopped before it could score this",
     "erased": "its trace was erased before the judge read it",
+    "expired": "its texts became older than retain.spool before the judge read it",
 }
 
 SOURCE_MEANINGS: Mapping[ContextSource, str] = {
