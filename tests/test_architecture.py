@@ -26,7 +26,7 @@ GROUND: dict[str, set[str]] = {
 
 STAGES: dict[str, set[str]] = {
     "otlp": set(),
-    "datasets": set(),
+    "datasets": {"interactions"},  # what a document is
     "receiver": {"otlp"},
     "assembly": set(),
     "interactions": set(),

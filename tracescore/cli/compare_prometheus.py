@@ -5,12 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Mapping
-from http import HTTPStatus
-from http.client import HTTPException
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
 
-from tracescore.cli.page_client import exchange, trusting
+from tracescore.cli.prometheus_api import series
 from tracescore.drift.comparing import ReleaseComparison, compare
 from tracescore.drift.releases import Stream
 from tracescore.drift.report import HOUR, measure_rows
@@ -41,7 +38,7 @@ def compared(
     """What `tracescore compare` prints, from the Prometheus at `url`. UsageError when it does not answer or know."""
     where = {"service_name": service} | ({"deployment_environment": environment} if environment else {})
     if before is None or release is None:
-        labels = _one(_ask(url, "query", query=f"last_over_time({_selector(_PAIR, where)}[10m])"), service)
+        labels = _one(series(url, "query", query=f"last_over_time({_selector(_PAIR, where)}[10m])"), service)
         before, release = labels["before"], labels["service_version"]
     found = [_by_scored(url, where | {"service_version": each}, hours) for each in (release, before)]
     pairs = {scored: compare(found[0].get(scored, {}), found[1].get(scored, {})) for scored in found[0] | found[1]}
@@ -84,11 +81,11 @@ def _by_scored(url: str, where: Mapping[str, str], hours: int) -> dict[_Scored, 
     def take(labels: Mapping[str, str], hour: int, value: str) -> None:
         sums.setdefault(_scored(labels), {}).setdefault(hour, {})[labels["sum"]] = float(value)
 
-    for series in _ask(url, "query_range", query=past, **window) if hours > 1 else ():
-        for at, value in series["values"]:
-            take(series["metric"], int(at) // HOUR - 1, value)
-    for series in _ask(url, "query", query=running):
-        take(series["metric"], end // HOUR, series["value"][1])
+    for each in series(url, "query_range", query=past, **window) if hours > 1 else ():
+        for at, value in each["values"]:
+            take(each["metric"], int(at) // HOUR - 1, value)
+    for each in series(url, "query", query=running):
+        take(each["metric"], end // HOUR, each["value"][1])
     return {
         scored: {at: WeightedSums(**row) for at, row in rows.items() if len(row) == len(WeightedSums._fields)}
         for scored, rows in sums.items()
@@ -114,20 +111,3 @@ def _one(found: Iterable[Mapping[str, Any]], service: str) -> Mapping[str, str]:
 
 def _selector(metric: str, labels: Mapping[str, str]) -> str:
     return f"{metric}{{{', '.join(f'{name}={json.dumps(value)}' for name, value in labels.items())}}}"
-
-
-def _ask(url: str, path: str, **fields: str) -> list[dict[str, Any]]:
-    """The series that Prometheus answers with; UsageError when it does not."""
-    if not url.startswith(("http://", "https://")):
-        raise UsageError(f"--prometheus: a URL such as http://127.0.0.1:9090 expected; got {url!r}")
-    try:
-        tls = trusting(None, known=True) if url.startswith("https:") else None
-        status, content = exchange("GET", f"{url.rstrip('/')}/api/v1/{path}?{urlencode(fields)}", None, {}, tls)
-        answered = json.loads(content)
-        if status == HTTPStatus.OK:
-            result: list[dict[str, Any]] = answered["data"]["result"]
-            return result
-        reason = answered.get("error", status)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, HTTPException) as error:
-        reason = error
-    raise UsageError(f"{url}: no Prometheus answers there ({reason})")

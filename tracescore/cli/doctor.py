@@ -28,13 +28,17 @@ def doctor(
         str | None,
         typer.Option(metavar="URL", help="Where the metrics are, if not where the configuration says."),
     ] = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="A Prometheus to ask whether it scrapes the service and has its rules."),
+    ] = None,
     json: AsJson = False,
 ) -> None:
     """Examine a running service: spans, content, judge, Prometheus, clock. Exit status 1 when something needs a fix."""
     from rich.console import Console
     from rich.text import Text
 
-    found, console = list(_examined(configured(config), metrics)), Console()
+    found, console = list(_examined(configured(config), metrics, prometheus)), Console()
     for each in found:
         if json:
             print_json(dataclasses.asdict(each))
@@ -47,9 +51,10 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _examined(config: Config, metrics: str | None) -> Iterator[Finding]:
+def _examined(config: Config, metrics: str | None, prometheus: str | None) -> Iterator[Finding]:
     """The findings; only one where no service answers."""
     from tracescore.cli.doctor_checks import Exposition, Finding, findings
+    from tracescore.cli.doctor_prometheus import prometheus_findings
 
     listener = config.exporters.prometheus
     base = address(listener, metrics, "--metrics", "exporters.prometheus.listen")
@@ -74,3 +79,5 @@ def _examined(config: Config, metrics: str | None) -> Iterator[Finding]:
     date = parsedate_to_datetime(text.date).timestamp() if text.date else None
     endpoints = f"http://{config.receiver.http.listen} (HTTP) or http://{config.receiver.grpc.listen} (gRPC)"
     yield from findings(reading, time.time(), date, endpoints)
+    if prometheus is not None:
+        yield from prometheus_findings(prometheus, base)
