@@ -16,7 +16,7 @@ from tracescore.config.drift import DriftConfig
 from tracescore.drift.baseline import DAY, SWINGS, Baseline, Sample
 from tracescore.drift.detector import Detector
 from tracescore.drift.stratum import threshold
-from tracescore.drift.week import Day, spread_between
+from tracescore.drift.week import Day, spread_at_most, spread_between
 from tracescore.formulas import Vector
 
 MONDAY = 1_700_438_400.0
@@ -141,3 +141,17 @@ def test_the_alert_of_a_fall_that_lasts_does_not_come_and_go() -> None:
     for stream in streams:
         stream.send(4_000, mean=0.6)
     assert [stream.alarms for stream in streams] == [1] * 4
+
+
+def test_few_days_that_happen_to_be_alike_may_still_differ_and_many_may_not() -> None:
+    rng = np.random.default_rng(5)
+
+    def at_most(days: int, spread: float) -> float:
+        drawn = rng.normal(0.8, spread, days)
+        return spread_at_most({n: day_of(rng.beta(10 * m, 10 * (1 - m), 300)) for n, m in enumerate(drawn)}) or 0.0
+
+    seven = [at_most(7, 0.02) for _ in range(400)]
+    assert np.mean(np.array(seven) >= 0.02) == pytest.approx(0.9, abs=0.04), "an upper limit of 90 %"
+    assert at_most(200, 0.02) == pytest.approx(0.02, rel=0.2)
+    assert at_most(200, 0.0) < 0.005
+    assert spread_at_most({}) is None

@@ -310,7 +310,8 @@ async def test_each_state_is_said_with_the_size_of_the_fall_since_when_and_over_
     steady = detector(app)
     assert re.fullmatch(
         r"No drop: 0\.\d{3} (\(0\.\d{3} to 0\.\d{3}\) )?(below|above) what is normal, over \d{3} answers of the last "
-        r"seven days\. tracescore reports a drop of more than 0\.\d{3}\.",
+        r"seven days\. tracescore reports a drop of more than 0\.\d{3}\. The reference is provisional, from \d+ "
+        r"answers of days that may differ, until .+ at the earliest\.",
         steady["says"],
     )
     whole = steady["gap"]["tolerance"] + steady["gap"]["swing"] + steady["gap"]["doubt"]

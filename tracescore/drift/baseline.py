@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple, TypeVar
 import numpy as np
 from pydantic import Field, PositiveFloat
 
-from tracescore.drift.week import ALIKE, Day, Grouping, grouping_of, spread_between, sums_of, weekday
+from tracescore.drift.week import ALIKE, Day, Grouping, grouping_of, spread_at_most, spread_between, sums_of, weekday
 from tracescore.formulas import Vector, gaffke_interval, weighted_mean
 
 DAY = 86_400.0
@@ -49,7 +49,8 @@ class Baseline:
     `mean` has the standard error `error`, over `scores` observations (0: the reference was set by hand).
     `means` and `references` hold one value per block of the day; they are all equal unless learned by block.
     `by_block` are the means of the blocks that had enough scores, whatever the references. `between_days` is the
-    standard deviation of the true means of days, of weekdays that are alike; None where that was not learned.
+    standard deviation of the true means of days, of weekdays that are alike, and is `between_days_at_most`; None where
+    that was not learned.
     `means_by_weekday` and `references_by_weekday` are what is to be added on a weekday, Monday first.
     """
 
@@ -62,6 +63,7 @@ class Baseline:
     between_days: float | None = None
     means_by_weekday: OfWeekdays = _EVEN
     references_by_weekday: OfWeekdays = _EVEN
+    between_days_at_most: float | None = None
 
     def mean_at(self, at: float) -> float:
         """The mean that was learned for a moment, in Unix seconds."""
@@ -180,7 +182,9 @@ class Sample:
         shared = doubt / BLOCKS if by_block else doubt
         ends = {part: self._reference(part, gap, shared, max_weight, whole[0]) for part in set(parts)}
         means, references = zip(*(ends[part] for part in parts), strict=True)
+        at_most = spread_at_most(self.days, grouping)
         learned = Baseline(*whole, self.scores, means, references, self.block_means(), between)
+        learned = replace(learned, between_days_at_most=at_most)
         if grouping == ALIKE:
             return learned
         mean, reference = self._reference(tuple(range(BLOCKS)), 0.0, doubt, max_weight, whole[0])

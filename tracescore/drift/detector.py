@@ -45,8 +45,8 @@ class Detector:
     """Learns what is normal, stratum by stratum, and tests what follows; with a `target`, tests against that.
 
     Learning ends after whole weeks (or whatever `baseline.days` are) of at least `baseline.scores` scores, and not
-    before four weeks where days differ much. Before, from 200 scores of seven days on, a provisional reference is in
-    force. Strata that are too small for a reference of their own are tested together, weighted; so is everything
+    before four weeks where days may differ much. Before, from 200 scores of seven days on, a provisional reference is
+    in force. Strata that are too small for a reference of their own are tested together, weighted; so is everything
     against a target, which is a target for the mean of all, and against a reference that is `given`.
     """
 
@@ -240,8 +240,8 @@ class Detector:
             self._look += self._period * (1 + (at - self._look) // self._period)
 
     def _wants_weeks(self, at: float, tested: Mapping[str, Stratum]) -> bool:
-        """Whether days differ by so much that one week's luck must not be the last word."""
-        most = max((each.baseline.between_days or 0.0 for each in tested.values()), default=0.0)
+        """Whether days may differ by so much that one week's luck must not be the last word."""
+        most = max((each.baseline.between_days_at_most or 0.0 for each in tested.values()), default=0.0)
         began = at if self._learning.began is None else self._learning.began
         return SWINGS * most > self._settings.tolerance and at < began + UNEVEN_DAYS * DAY
 

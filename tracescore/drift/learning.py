@@ -1,8 +1,8 @@
 """What a detector learns from, stratum by stratum, and the baselines that follow.
 
-With little traffic, or where days differ much, enough is known for a reference weeks before there is the last word on
-it. A provisional one is in force meanwhile, and the scores that it tests are held back from what is learned: those of
-a fall are no part of what is normal.
+With little traffic, or where days may differ much, enough is known for a reference weeks before there is the last word
+on it. A provisional one is in force meanwhile, and the scores that it tests are held back from what is learned: those
+of a fall are no part of what is normal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ together."""
 PROVISIONAL_DAYS = 7
 """Days from which there may be a provisional reference: they hold one weekend."""
 UNEVEN_DAYS = 28
-"""Days of learning where days differ by more than the tolerance: how much they do is not known after seven."""
+"""Days of learning where days may differ by more than the tolerance: how much they do is not known after seven."""
 POOL = ""
 """The stratum of those that are tested together."""
 

@@ -20,6 +20,7 @@ GROUPINGS: tuple[Grouping, ...] = ((0, 0, 0, 0, 0, 1, 1), (0, 0, 0, 0, 1, 1, 0),
 """Saturday and Sunday, Friday and Saturday, or each weekday for itself, which takes two whole weeks."""
 _SURE = 0.02
 """Chance that any grouping is believed where all weekdays are alike: it would make the reference a little lower."""
+_TENTH = NormalDist().inv_cdf(0.9)
 _LEAST_DAYS = 2
 """Days of a group from which it has a mean of its own."""
 
@@ -77,6 +78,37 @@ def spread_between(days: Mapping[int, Day], grouping: Grouping = ALIKE) -> float
     The analysis-of-variance estimate for groups of unequal size (Searle, Casella & McCulloch, Variance Components,
     1992, section 3.6), not under 0. None where it is not measured: no group with two days, or no more scores than days.
     """
+    squares = _mean_squares(days, grouping)
+    return squares and squares.spread()
+
+
+def spread_at_most(days: Mapping[int, Day], grouping: Grouping = ALIKE) -> float | None:
+    """The upper limit of 90 % of `spread_between`: few days show little of how much days differ.
+
+    The mean square between days is divided by the tenth quantile of chi squared over its degrees of freedom, by Wilson
+    and Hilferty's formula (PNAS 17, 1931).
+    """
+    squares = _mean_squares(days, grouping)
+    if squares is None:
+        return None
+    part = 2 / (9 * squares.freedom)
+    return squares.spread((1 - part - _TENTH * math.sqrt(part)) ** 3)
+
+
+class _MeanSquares(NamedTuple):
+    """`between` days, with degrees of `freedom`, and `within` them; `size`: scores a day, as unequal days count."""
+
+    between: float
+    within: float
+    freedom: int
+    size: float
+
+    def spread(self, luck: float = 1.0) -> float:
+        """The standard deviation beyond chance, if the mean square between days is `luck` times what it should be."""
+        return math.sqrt(max(0.0, (self.between / luck - self.within) / self.size))
+
+
+def _mean_squares(days: Mapping[int, Day], grouping: Grouping) -> _MeanSquares | None:
     groups = sums_of(days, grouping).values()
     count = sum(float(rows[:, 0].sum()) for rows in groups)
     freedom = len(days) - len(groups)
@@ -89,4 +121,4 @@ def spread_between(days: Mapping[int, Day], grouping: Grouping = ALIKE) -> float
         between += parts - float(total.sum()) ** 2 / float(scores.sum())
         within += float(squares.sum()) - parts
         size += float(scores.sum() - (scores**2).sum() / scores.sum())
-    return math.sqrt(max(0.0, (between - freedom * within / (count - len(days))) / size))
+    return _MeanSquares(between / freedom, within / (count - len(days)), freedom, size / freedom)

@@ -83,7 +83,7 @@ def says(
 def _progress(detector: Detector, settings: DriftConfig) -> str:
     so_far = f"from {detector.learned_from:,} of {settings.baseline.scores:,} answers so far"
     if detector.is_provisional and detector.learned_from >= settings.baseline.scores:
-        so_far = f"from {detector.learned_from:,} answers of days that differ"
+        so_far = f"from {detector.learned_from:,} answers of days that may differ"
     return so_far if detector.learned_at is None else f"{so_far}, until {moment(detector.learned_at)} at the earliest"
 
 
