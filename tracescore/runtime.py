@@ -170,7 +170,7 @@ async def keep_pauses_short() -> None:
 
 
 def _size() -> float:
-    """Of the process in memory, in whatever unit the system has; at its largest where it does not tell the present."""
+    """The memory of the process, in the system's unit; its peak where the system does not know the present size."""
     try:
         return float(Path("/proc/self/statm").read_text().split()[1])
     except OSError:

@@ -74,7 +74,7 @@ def check(
 
 
 def _measured(config: Config, spool: Path) -> Iterator[str]:
-    """How soon changes are told, from the traffic and the spread that a spool has seen. UsageError: it has not."""
+    """How soon tracescore reports a drop, from traffic and spread in a spool; UsageError when it has too little."""
     from tracescore.drift.family import Family
     from tracescore.drift.power import measured
     from tracescore.drift.references import with_references

@@ -57,7 +57,7 @@ def compared(
 
 
 def _latest(pairs: Mapping[_Scored, ReleaseComparison | None], service: str) -> dict[_Scored, ReleaseComparison | None]:
-    """Of each measure, the comparison by the judge that scored last; UsageError where several apps have the name."""
+    """Each measure compared by the judge that scored last; UsageError where several apps have the name."""
     places = sorted({(*scored.deployment, scored.environment) for scored in pairs})
     if len(places) > 1:
         there_are = "; ".join(" ".join(filter(None, place)) for place in places)

@@ -75,7 +75,7 @@ def _is_free(config: Config) -> bool:
     except sqlite3.OperationalError as error:
         return "locked" not in str(error)
     except sqlite3.Error:
-        return True  # damaged: whoever reads it says so
+        return True  # damaged: the command that reads it says so
     return True
 
 

@@ -73,7 +73,7 @@ class _Moments:
 
     @classmethod
     def ending(cls, now: float, answer: str) -> Self:
-        """Of an answer that is given now: 40 ms to retrieve, and the time it takes to write it word by word."""
+        """The times of an answer that ends now: 40 ms to retrieve, then the writing, word by word."""
         end = int(now * 1e9)
         retrieved = end - int((0.3 + 0.02 * len(answer.split())) * 1e9)
         return cls(retrieved - 40_000_000, retrieved, end)

@@ -171,7 +171,7 @@ class Detector:
 
     @property
     def traffic(self) -> Traffic | None:
-        """Of all strata, over the last days that are known; None for too few scores."""
+        """The traffic of all strata over the last days that are known; None for too few scores."""
         tested = [(hour / 24, sums) for each in self.tested.values() for hour, sums in each.hours.items()]
         whole_days = [(day, Sums(*sums)) for each in self.learning.values() for day, sums in each.days.items()]
         seen = tested or whole_days
@@ -185,7 +185,7 @@ class Detector:
 
     @property
     def change(self) -> ChangePoint | None:
-        """Of the stratum with most evidence; None where nothing has risen."""
+        """The change point of the stratum with most evidence; None where no evidence has risen."""
         return max(self.tested.values(), key=lambda each: each.mean_evidence).change if self.tested else None
 
     def pin(self, max_weight: float, at: float | None = None) -> None:

@@ -82,7 +82,7 @@ def difference(detector: Detector, since: float, side: float = _SIDE, *, from_gi
 
 
 def _variance(sums: Sums, baseline: float) -> float:
-    """Of the mean of the scores."""
+    """The variance of the mean of the scores."""
     n = sums.scores + 2
     ends = baseline**2 + (1 - baseline) ** 2
     mean = sums.total / sums.scores

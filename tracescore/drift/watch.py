@@ -134,7 +134,7 @@ class DriftWatch(Continuing):
         _log.warning("event=change_detected %s", words.report(population, kind, onset, drop, ADVICE[pattern]))
 
     def _drop(self, population: Population, kind: DetectorKind) -> words.SeenDrop | None:
-        """Of what is suspected or was reported, or else of the last seven days."""
+        """The drop that is suspected or was reported, or else that of the last seven days."""
         detector, told = self.family.watched[population].detectors[kind], self._detected.get((population, kind))
         suspected = detector.evidence >= math.sqrt(self.family.threshold)
         since = told.onset if told else self._clock() - _WEEK

@@ -37,7 +37,7 @@ class WeightedSums(NamedTuple):
 
     @property
     def mean_and_variance(self) -> tuple[float, float] | None:
-        """Of the mean; None where too few scores are behind it."""
+        """The mean and its variance; None where too few scores are behind it."""
         if self.weight <= 0 or self.effective_count < LEAST:
             return None
         return mean_and_variance(*self)

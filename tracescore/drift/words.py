@@ -35,7 +35,7 @@ class SeenDrop(NamedTuple):
 
 
 def seen_drop(kind: DetectorKind, detector: Detector, change: ChangePoint | None, since: float) -> SeenDrop | None:
-    """Of a change that is suspected, or else since a moment in Unix seconds; None without scores."""
+    """The drop since the onset of a suspected change, or else since a moment in Unix seconds; None without scores."""
     since = change.onset if change else since
     given = kind.against == "target" or detector.baseline is None
     found = difference(detector, since, SIDE_OF_95, from_given=given)
@@ -103,7 +103,7 @@ def _changed(state: DetectorStateName, kind: DetectorKind, detector: Detector, d
 def _steady(kind: DetectorKind, detector: Detector, drop: SeenDrop | None, now: float) -> str:
     below = "its target" if kind.against == "target" else "what is normal"
     if drop is None:
-        return "No answer of the last seven days speaks for a drop."
+        return "No answer of the last seven days points to a drop."
     side = "below" if drop.mean >= 0 else "above"
     low, high = sorted((abs(drop.low), abs(drop.high))) if drop.low * drop.high > 0 else (None, None)
     size = f"{abs(drop.mean):.3f} {side}" if low is None else f"{abs(drop.mean):.3f} ({low:.3f} to {high:.3f}) {side}"

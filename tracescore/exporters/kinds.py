@@ -23,7 +23,7 @@ class Continuing(Exporter):
     """An exporter with figures of its own, which are persisted and go on after a restart."""
 
     name: str
-    """Of the figures in the spool: another one loses them."""
+    """Names the figures in the spool: under another name they are lost."""
 
     codec: StateCodec[Any]
 
@@ -46,7 +46,7 @@ class Delivering(Exporter):
     """An exporter whose destination may be away for a while. What it has not settled it is given again."""
 
     name: str
-    """Of the exporter in the spool: what is owed to one that is not there any more is never delivered."""
+    """Names the exporter in the spool: what is owed to one that is gone is never delivered."""
 
     def __init__(self, *, durable: bool = False) -> None:
         """`durable`: whether what is left at the end is kept for a next process."""

@@ -23,7 +23,7 @@ RIGHT = 0.5
 
 @dataclass(frozen=True, slots=True)
 class MeasureChange:
-    """Of one measure, over the `pairs` items that both sides have: means, their difference, and its one-sided ps."""
+    """How one measure changed over the `pairs` items that both sides have: means, difference, and its one-sided ps."""
 
     before: float
     after: float

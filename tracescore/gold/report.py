@@ -214,7 +214,7 @@ def _cases(outcomes: Sequence[ItemOutcome], wrong: set[str], failures: Sequence[
 
 
 def _case(group: str, name: str, taken: Counter[str]) -> ET.Element:
-    """Of a name that no other one has: CI systems show but one of two namesakes."""
+    """A case with a unique name: CI systems show only one of two cases with the same name."""
     name, classname = _xml(name), f"tracescore.gold.{group}"
     taken[name] += 1
     unique = f"{name} ({taken[name]})" if taken[name] > 1 else name

@@ -35,7 +35,7 @@ _PARTS: Mapping[Measure, Mapping[str, GoldMeasure]] = {
 COUNTS = ("tp", "fp", "fn")
 
 GoldOutcome = Literal["scored", "unscored", "unanswered"]
-"""Of an item: correctness has a value; the app answered and the judge could not tell; the app did not answer."""
+"""How an item ends: correctness has a value; the app answered and the judge could not tell; the app did not answer."""
 GOLD_OUTCOMES: tuple[GoldOutcome, ...] = get_args(GoldOutcome)
 Trigger = Literal["schedule", "overdue", "release", "hand", "resumed", "again"]
 """Why a run began; `again`: the one before had no answer at all."""
@@ -68,9 +68,9 @@ class ItemOutcome:
     reasons: Mapping[str, str] = field(default_factory=dict)
     counts: Mapping[str, float] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
-    """Of measures of the user's own: values of two versions are not compared."""
+    """The version of each measure that the user defines: values of two versions are not compared."""
     claims: tuple[Mapping[str, Any], ...] = ()
-    """Of answer and reference, with their verdicts."""
+    """The claims of answer and reference, with their verdicts."""
 
 
 def values_of(evaluations: Iterable[Score | Unscored]) -> dict[GoldMeasure, float]:
@@ -183,7 +183,7 @@ def summary(run: Run, min_scored: float) -> Summary:
 
 
 def _lowest(run: Run, tags: Sequence[str]) -> dict[GoldMeasure, LowestSlice]:
-    """Of each measure the tag with the lowest mean, as one of all that were looked at."""
+    """The tag with the lowest mean of each measure; its interval allows for all tags that were looked at."""
     found: dict[GoldMeasure, LowestSlice] = {}
     for measure in measured(run.outcomes):
         of_tags: dict[str, tuple[list[float], list[float]]] = {}

@@ -21,7 +21,7 @@ MOST_RELEASES = 1_000
 
 
 class Schedule:
-    """Of one gold set. `due` tells what is to be done, `began` that it is being done. Times in Unix seconds."""
+    """When one gold set runs. `due` says what is to be done, `began` that it is being done. Times in Unix seconds."""
 
     def __init__(self, settings: GoldConfig, last_success: float | None, releases: list[str], now: float) -> None:
         """`last_success` is when the last good run began, `releases` are those seen before, oldest first."""

@@ -54,7 +54,7 @@ class GoldSeries:
             yield from _with_limits(f"{name}_lowest_slice", about, labels, lowest)
 
     def _state(self, recent: tuple[Run, ...]) -> Iterator[Metric]:
-        """Of the set as a whole, whatever the release."""
+        """The series about the whole set, whatever the release."""
         runner = self._runner
         ended = next((run for run in recent if run.state in ("done", "failed")), None)
         good = next((run for run in recent if run.state == "done"), None)
@@ -108,7 +108,7 @@ def _counts(latest: tuple[Summary, ...]) -> Iterator[Metric]:
 
 
 def _changes(latest: tuple[Summary, ...], comparison: Comparison | None) -> Iterator[Metric]:
-    """Of the newest run alone: what an older release did wrong is no news any more."""
+    """The series about the newest run alone: what an older release did wrong is old news."""
     of = _labels(latest[0].run) if comparison else ()
     changes = [((*of, measure), found) for measure, found in comparison.changes.items()] if comparison else []
     worse = [flip.worse for flip in comparison.flips] if comparison else []

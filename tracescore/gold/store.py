@@ -24,7 +24,7 @@ from tracescore.spool import sqlite
 _BUSY = 10.0
 """Seconds to wait for another process that writes."""
 _ALWAYS_KEPT = 10
-"""Of every gold set so many runs stay, however old."""
+"""Runs of every gold set that stay, however old."""
 
 _KIND = sqlite.FileKind(
     "gold.store",

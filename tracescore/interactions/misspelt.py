@@ -22,7 +22,7 @@ _LONGEST = 20
 def advice(nodes: Iterable[Node]) -> str:
     """What to set on the first span that says what it does, but wrongly; empty where none does.
 
-    Of what the app wrote it repeats no more than a word that is almost a kind, or a key that is almost the right one.
+    It repeats no more of the app's words than one that is almost a kind, or a key that is almost the right one.
     """
     return next((told for node in nodes if node.kind is None for told in _told(node)), "")
 

@@ -113,7 +113,7 @@ def take_apart(text: str) -> Rendered:
 
 
 def _fields(text: str) -> Rendered:
-    """Of a prompt that is JSON with a question and evidence, both."""
+    """The fields of a prompt that is JSON and holds both a question and evidence."""
     data = values.data(text)
     fields = data if isinstance(data, dict) else {}
     question = next((fields[name] for name in QUESTION_NAMES if isinstance(fields.get(name), str)), None)

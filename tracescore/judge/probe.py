@@ -26,7 +26,7 @@ SHORT, LENGTH = 300, 6_000
 """Tokens of the texts: cheap even where a processor does the work, and more than the 2,048 or 4,096 to which local
 runtimes cut by default."""
 _CALLS, _READ, _WRITTEN = 5, 8_000, 800
-"""Of a typical interaction scored cold: requests, tokens in (with 3,000 of passages) and tokens out."""
+"""A typical interaction scored cold: requests, tokens in (3,000 of them passages) and tokens out."""
 _ROOM = 512
 """Tokens for the reply: four verdicts need about 200. A model that thinks aloud gets more where there is time."""
 _TRIES = 2

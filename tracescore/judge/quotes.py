@@ -90,7 +90,7 @@ _ASIDE = re.compile(r"\([^()]{1,200}\)")
 _JOINERS = frozenset(("and", "und", "et", "y", "e", "en", "\u0438"))
 
 _PIECES, _OCCURRENCES = 64, 500
-"""Of a quote, and of each of its pieces in all texts together, how many are looked at."""
+"""How many pieces of a quote, and how many places of each piece in all texts together, are looked at."""
 _LEFT_OUT = 200
 """Words of a sentence that may be left out at one place: more is no sentence any more."""
 _SUBSTANTIAL = 5

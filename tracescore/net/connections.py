@@ -38,7 +38,7 @@ _MOST_PIPELINED = 32
 _SAY_EVERY = 60.0
 _MOST = 10_000
 _SHARES: dict[Listener | Literal["grpc"], int] = {"receiver": 4, "grpc": 4, "metrics": 8, "page": 8}
-"""Of the files that the process may open, 1 / n; the rest is for the disk, the judge and destinations."""
+"""A listener gets 1 / n of the files that the process may open; the disk, the judge and destinations share the rest."""
 
 
 def most_connections(listener: Listener | Literal["grpc"]) -> int:

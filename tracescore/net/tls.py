@@ -96,6 +96,6 @@ def server_tls(settings: TlsConfig | None, setting: str, *, optional: bool = Fal
 
 
 def inner_tls(config: Config) -> tuple[ServerTls | None, ServerTls | None]:
-    """Of the metrics, where the app asks for certificates as probes have none, and of the page."""
+    """The TLS of the metrics, where the app itself asks for certificates since probes have none, and of the page."""
     metrics = server_tls(config.exporters.prometheus.tls, "exporters.prometheus.tls", optional=True)
     return metrics, server_tls(config.web.tls, "web.tls")

@@ -24,7 +24,7 @@ MAX_DEPTH = 100
 """Nested messages; the limit of the protobuf parser, which reads the result."""
 
 MOST_ELEMENTS = 100_000
-"""Of one list: more make more work than they can be worth."""
+"""The most elements of one list; more cost more work than they are worth."""
 
 _HEX_FIELDS = ("trace_id", "span_id", "parent_span_id")
 

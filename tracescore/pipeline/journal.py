@@ -295,7 +295,7 @@ class Journal:
                 ledger.shed(interaction, measures, "queue_full")
 
     def _release(self, traces: Sequence[TraceRead]) -> None:
-        """Of spans kept back, those go on that no score will be attached to."""
+        """Passes on the held spans that no score will be attached to."""
         if self._parts.hold is not None:
             for trace in traces:
                 targets = {each.span_id for each in trace.interactions if each.disposition in ("known", "waiting")}

@@ -23,7 +23,7 @@ _log = logging.getLogger("tracescore.web")
 COOKIE = "tracescore"
 _MOST_SESSIONS = 1_000
 _LOCAL, _TOKEN = "local", "token"
-"""Names of whoever asks from this machine where nobody has to say who they are, and of `web.token`."""
+"""The names of a user on this machine who needs no login, and of `web.token`."""
 _ROLES: tuple[UserRole, ...] = get_args(UserRole)
 
 
@@ -45,7 +45,7 @@ class Visitor:
 @dataclass(frozen=True, slots=True)
 class _Session:
     digest: bytes
-    """Of the token that began it: it ends with that."""
+    """The digest of the token that began the session, which ends with that token."""
     until: float
 
 

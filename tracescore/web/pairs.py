@@ -56,7 +56,7 @@ class AskedTwice:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """Of one measure over the questions that both releases answered: the mean difference, its 95 % limits, and counts.
+    """One measure over the questions that both releases answered: the mean difference, its 95 % limits, and counts.
 
     `worse` and `better` count differences of at least `MOVED`. The limits are Gaffke's (`formulas.gaffke_interval`) for
     the differences, taken from [-1, 1] to [0, 1]; `by_chance` is the one-sided p of `formulas.sign_flip_p`.

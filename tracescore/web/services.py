@@ -131,7 +131,7 @@ def standing(shared: SharedParts, of: Population, missing: Missing, watched: Wat
 
 
 def _urgency(cell: MeasureStanding) -> tuple[bool, float]:
-    """A measure that cannot be had speaks for a service only where it has no other."""
+    """A measure that cannot be measured decides the state of a service only where it has no other."""
     return cell.verdict.word == "not measured", cell.verdict.urgency
 
 

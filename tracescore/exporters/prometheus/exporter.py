@@ -32,7 +32,7 @@ MANY_WINDOWS = 3
 """From so many on, the slice `windows` does not count any more."""
 
 _BOUNDS = [step / 10 for step in range(11)]
-"""Of the histograms: the same for all services, so that their buckets add up."""
+"""The bounds of the histograms: the same for all services, so that their buckets add up."""
 
 _GAUGES: dict[str, tuple[str, str]] = {
     "ratio": ("mean", "Weighted mean over drift.window, of this process; absent below drift.min_count."),

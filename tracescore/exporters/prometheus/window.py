@@ -110,7 +110,7 @@ class Window:
         return WindowEstimate(mean, lower, upper, worst, best, effective, self._lag1())
 
     def _lag1(self) -> float | None:
-        """Of the scores that belong to no conversation, `min_count` of them or more."""
+        """The lag-1 correlation of the scores that belong to no conversation; None under `min_count` of them."""
         single = [each.lo for each in sorted(self._held) if each.scored and not each.conversation]
         return lag1_correlation(single) if len(single) >= self._min_count else None
 

@@ -26,9 +26,9 @@ from tracescore.judge.embedded.terms import Word, forbidding, words
 Floats = NDArray[np.float32]
 
 FUNCTION_WEIGHT = 0.3
-"""Of a word that shows grammar, beside 1 to 2 of a content word: the best of 0.05 to 1 on dialogue answers."""
+"""The weight of a function word, beside 1 to 2 of a content word: the best of 0.05 to 1 on dialogue answers."""
 NUMBER_WEIGHT = 2.0
-"""Of a word in digits: as much as of the rarest word."""
+"""The weight of a word in digits, as high as that of the rarest word."""
 FORM = 0.95
 """Credit for another form of the same word (returned, returns)."""
 SHARPNESS = 2

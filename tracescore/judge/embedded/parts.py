@@ -22,7 +22,7 @@ FIXED_PAIRS = frozenset(lexicon.lines("fixed_pairs"))
 MAX_WHOLE = 5_000
 """Characters of a question that is read as one, as no sentence of it asks, or as its answer is only yes or no."""
 MAX_WORDS = 16
-"""Of a clause that is searched for joined phrases; in longer ones `and` seldom lists what is asked for."""
+"""The most words of a clause that is searched for joined phrases; in longer ones `and` seldom lists what is asked."""
 
 _WH = "what|which|who|whom|whose|when|where|why|how"
 _AUX = (

@@ -59,7 +59,7 @@ def _question(statement: str) -> str:
 
 
 MAX_LENGTH = 1000
-"""Of a statement that is turned into a question; the model reads less."""
+"""The most characters of a statement that is turned into a question; the model reads less."""
 
 
 def _form(statement: str) -> str | None:
