@@ -17,7 +17,7 @@ def erase(
     config: ConfigPath = None,
     page: PageUrl = None,
 ) -> None:
-    """Erase what the running service keeps of one of them: spool, page, labels, gold store, and files moved aside."""
+    """Erase what the running service keeps of a user, a conversation or a trace: spool, page, labels, gold store."""
     given = {name: each for name, each in (("user", user), ("trace", trace), ("conversation", conversation)) if each}
     if len(given) != 1:
         raise UsageError("erase: one of --user, --trace and --conversation expected")

@@ -34,7 +34,7 @@ def backup(
     config: ConfigPath = None,
     page: PageUrl = None,
 ) -> None:
-    """Copy the spool to a file, which spool.path restores by naming it; it holds your users' texts."""
+    """Copy the spool to a file; to restore it, set spool.path to that file. It holds your users' texts."""
     _copy(configured(config), page, to)
     typer.echo(f"{to}: a copy of the spool")
 
