@@ -121,7 +121,7 @@ def _build_stand_in(folder: Path, buildah: list[str], call: Any) -> None:
 def test_it_scores_as_nobody_special_on_a_root_that_cannot_be_written(image: Image, tmp_path: Path) -> None:
     settings = tmp_path / "tracescore.yaml"
     with openai_server() as judge:
-        settings.write_text(FREE_PORTS + SETTINGS.format(url=judge.url))
+        settings.write_text(FREE_PORTS + SETTINGS.format(url=judge.url, targets=""))
         with image.running(settings) as service:
             process = Path(f"/proc/{service.process.pid}")
             users = re.findall(r"^[UG]id:\s+(.*)$", (process / "status").read_text(), re.MULTILINE)

@@ -24,7 +24,8 @@ TAKEN = frozenset(
         *("factual", "similarity", "reference_coverage", "context_contradicted"),  # of the gold set
         *("answered", "completeness_multipart"),  # detectors
         *("judge", "epoch", "score_id"),  # attributes tracescore.* of spans and events
-        *("question", "answer", "contexts", "history", "reference", "id", "metadata", "scores"),  # keys of rows
+        *("question", "answer", "contexts", "history", "reference", "id", "metadata", "documents"),  # of a case
+        "scores",  # of a row that was scored
         *("other", "all", "none"),
     )
 )
