@@ -347,6 +347,14 @@ async def test_a_reply_without_token_counts_is_estimated_and_said_so(server) -> 
         assert built.value("tracescore_judge_usage_estimated_total") == 1
 
 
+async def test_a_judge_that_takes_as_long_for_every_answer_is_not_taken_for_a_slow_one(server) -> None:
+    few = {"prompt_tokens": 1, "completion_tokens": 1}
+    server.script = lambda request: replace(sensible(request), usage=few, delay=0.5)
+    async with Built(server, timeout="3s") as built:
+        await built.judge.probe()
+        assert built.judge.ready
+
+
 async def test_a_judge_that_reports_few_tokens_is_not_taken_for_a_slow_one(server) -> None:
     few = {"prompt_tokens": 1, "completion_tokens": 1}
     server.script = lambda request: replace(sensible(request), usage=few, delay=0.05)

@@ -9,8 +9,8 @@ class RetainConfig(Section):
     """How long tracescore keeps texts at most, and how it knows whose they are. Figures without text stay."""
 
     spool: Duration | None = None
-    """Age at which results in the spool lose their texts, and interactions that still wait for the judge are dropped
-    (`expired`); if not set, results lose them when `web.keep` newer ones have come, and what waits stays."""
+    """Age at which results in the spool lose their texts, and interactions that wait for a judge that is away are
+    dropped (`expired`); if not set, results lose them when `web.keep` newer ones have come, and what waits stays."""
     page: Duration | None = None
     """Age at which results and traces leave the page; if not set, they do when newer ones fill their room."""
     gold: Duration | None = None

@@ -81,13 +81,17 @@ class Scorer:
         return replace(result, evaluations=tuple(evaluations))
 
     async def _in_time(self, interaction: Interaction) -> bool:
-        """Whether the judge can be asked, or can be soon, before the texts are older than they may become."""
-        if self._retain is None:
+        """Whether the judge can be asked, or can be before the texts are older than they may become.
+
+        An end that a sender's clock puts into the future, or none, is now.
+        """
+        if self._retain is None or self.fit.is_set():
             return True
-        left = interaction.end_unix_nano / 1e9 + self._retain - self._clock()
-        with anyio.move_on_after(max(0.0, left)):
+        now = self._clock()
+        ended = min(interaction.end_unix_nano / 1e9 or now, now)
+        with anyio.move_on_after(max(0.0, ended + self._retain - now)):
             await self.fit.wait()
-        return left > 0 and self.fit.is_set()
+        return self.fit.is_set()
 
     async def score_gold(self, interaction: Interaction) -> Result:
         """The result of an item of the gold set, which the budget counts and does not stop."""
