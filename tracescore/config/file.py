@@ -46,13 +46,13 @@ def parse(text: str, name: str, *, secrets: bool = False) -> Config:
     for steps, what in missing_secrets(config) if secrets else ():
         problems.append((_line(root, steps), ".".join(steps), what))
     if problems:
-        raise ConfigError([f"{name}:{line}: {_on_a_line(path)}: {what}" for line, path, what in sorted(set(problems))])
+        raise ConfigError([f"{name}:{line}: {_on_a_line(path, what)}" for line, path, what in sorted(set(problems))])
     return config
 
 
-def _on_a_line(path: str) -> str:
-    """A path as it can be printed: a misspelt name may hold anything."""
-    return "".join(character if character.isprintable() else "?" for character in path)
+def _on_a_line(path: str, what: str) -> str:
+    """A problem as it can be printed: a misspelt name and a value may hold anything."""
+    return "".join(character if character.isprintable() else "?" for character in f"{path}: {what}")
 
 
 def _validated(
